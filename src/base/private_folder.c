@@ -10,10 +10,14 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_NAME 64
 #define TEMPORARY ".new"
+/* Of waiting for who has a claim: some are stopped, or hang. */
+#define MAX_WAITS 6000
+#define WAIT_NANOSECONDS 5000000
 
 static bsm_status failed(const bsm_private_folder *folder, const char *name,
                          const char *what, int error) {
@@ -86,6 +90,51 @@ bsm_status bsm_private_folder_lock(const bsm_private_folder *folder) {
   } while (error == EINTR);
   return error ? failed(folder, NULL, "lock", error) : BSM_OK;
 }
+
+/* ---- claims ---- */
+
+#ifdef F_OFD_SETLK
+
+/* A byte of the file is the claim. The lock goes with the open file, not with
+ * the process, so that threads have claims of their own. */
+static bool lock_byte(int fd, off_t at) {
+  struct flock lock = {
+      .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+  const struct timespec pause = {.tv_nsec = WAIT_NANOSECONDS};
+  for (int waits = 0; waits < MAX_WAITS; waits++) {
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return true;
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR) return false;
+    nanosleep(&pause, NULL);
+  }
+  return false;
+}
+
+int bsm_private_folder_claim(const bsm_private_folder *folder,
+                             uint64_t number) {
+  const int fd =
+      openat(folder->fd, "claims",
+             O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+  if (fd < 0 || lock_byte(fd, (off_t)(number & INT32_MAX))) return fd;
+  close(fd);
+  return -1;
+}
+
+#else
+
+int bsm_private_folder_claim(const bsm_private_folder *folder,
+                             uint64_t number) {
+  (void)folder;
+  (void)number;
+  return -1;
+}
+
+#endif
+
+void bsm_private_release(int claim) {
+  if (claim >= 0) close(claim);
+}
+
+/* ---- files ---- */
 
 static bsm_status read_all(const bsm_private_folder *folder, const char *name,
                            int fd, void *out, size_t room, size_t *size) {

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "bessemer/status.h"
 
@@ -31,6 +32,12 @@ void bsm_private_folder_close(bsm_private_folder *folder);
  * files are replaced whole. */
 BSM_NODISCARD bsm_status
 bsm_private_folder_lock(const bsm_private_folder *folder);
+
+/* Waits until nobody else, in this process or another, has a claim of that
+ * number on the folder. -1: who has it takes half a minute, or it cannot be
+ * known. A claim ends with its process at the latest. */
+int bsm_private_folder_claim(const bsm_private_folder *folder, uint64_t number);
+void bsm_private_release(int claim);
 
 /* Reads a whole file of at most `room` bytes. BSM_NOT_FOUND: it is not there.
  * BSM_LIMIT: it is longer. */

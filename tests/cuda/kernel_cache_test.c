@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cache of compiled kernels: what was written is read again, and nothing
- * that is damaged or that others may write to. */
+ * that is damaged or that others may write to; what is being compiled is waited
+ * for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backend/cuda/target/kernel_cache.h"
@@ -105,6 +110,64 @@ static void what_others_may_use_is_not(void **state) {
   assert_int_equal(warnings, 1);
 }
 
+/* Who comes second waits, and finds what the first has written. */
+typedef struct second {
+  const char *folder;
+  atomic_bool waits;
+  bool found;
+} second;
+
+static void *come_second(void *arg) {
+  second *s = arg;
+  bsm_arena own;
+  bsm_str code, ptx;
+  bsm_arena_init(&own, NULL);
+  s->waits = true;
+  const int claim = bsm_kernel_cache_claim(s->folder, "k.bin");
+  s->found = claim >= 0 &&
+             bsm_kernel_cache_read(s->folder, "k.bin", &own, &code, &ptx);
+  bsm_kernel_cache_release(claim);
+  bsm_arena_destroy(&own);
+  return NULL;
+}
+
+static void what_is_compiled_is_waited_for(void **state) {
+  (void)state;
+  const char *folder = find(path_of("claimed"));
+  const struct timespec pause = {.tv_nsec = 50000000};
+  second other = {.folder = folder};
+  pthread_t thread;
+  const int claim = bsm_kernel_cache_claim(folder, "k.bin");
+  assert_true(claim >= 0);
+  assert_int_equal(pthread_create(&thread, NULL, come_second, &other), 0);
+  while (!other.waits) nanosleep(&pause, NULL);
+  nanosleep(&pause, NULL);
+  /* Another kernel is nobody's. */
+  const int apart = bsm_kernel_cache_claim(folder, "another.bin");
+  assert_true(apart >= 0);
+  bsm_kernel_cache_release(apart);
+  write_kernel(folder, "code", "ptx");
+  bsm_kernel_cache_release(claim);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_true(other.found);
+}
+
+/* What a process had that is gone is nobody's, and what a thread of a folder
+ * that is not there asks for is compiled. */
+static void claims_end_with_their_process(void **state) {
+  (void)state;
+  const char *folder = find(path_of("left"));
+  const pid_t child = fork();
+  if (child == 0) _exit(bsm_kernel_cache_claim(folder, "k.bin") < 0);
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  const int claim = bsm_kernel_cache_claim(folder, "k.bin");
+  assert_true(claim >= 0);
+  bsm_kernel_cache_release(claim);
+  assert_int_equal(bsm_kernel_cache_claim("/dev/null/folder", "k.bin"), -1);
+}
+
 static void none_is_none(void **state) {
   (void)state;
   warnings = 0;
@@ -134,6 +197,8 @@ int main(void) {
       cmocka_unit_test(large_kernels_are_read),
       cmocka_unit_test(damaged_files_are_not_read),
       cmocka_unit_test(what_others_may_use_is_not),
+      cmocka_unit_test(what_is_compiled_is_waited_for),
+      cmocka_unit_test(claims_end_with_their_process),
       cmocka_unit_test(none_is_none),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -108,3 +108,20 @@ void bsm_kernel_cache_write(const char *path, const char *name,
   }
   bsm_status_free(status);
 }
+
+/* ---- what is being compiled ---- */
+
+int bsm_kernel_cache_claim(const char *path, const char *name) {
+  bsm_private_folder folder;
+  bsm_status status = bsm_private_folder_open(path, &folder);
+  const int claim = status ? -1
+                           : bsm_private_folder_claim(
+                                 &folder, bsm_hash64(name, strlen(name), 0));
+  if (!status) bsm_private_folder_close(&folder);
+  bsm_status_free(status);
+  return claim;
+}
+
+void bsm_kernel_cache_release(int claim) {
+  bsm_private_release(claim);
+}

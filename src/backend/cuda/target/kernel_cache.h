@@ -25,4 +25,10 @@ bool bsm_kernel_cache_read(const char *folder, const char *name,
 void bsm_kernel_cache_write(const char *folder, const char *name,
                             bsm_arena *arena, bsm_str code, bsm_str ptx);
 
+/* Waits until nobody else, in this process or another, compiles what is going
+ * to be that file: then it may be there. A number for the release; -1: who has
+ * it takes very long, or it cannot be found out, and both compile. */
+int bsm_kernel_cache_claim(const char *folder, const char *name);
+void bsm_kernel_cache_release(int claim);
+
 #endif /* BSM_BACKEND_CUDA_TARGET_KERNEL_CACHE_H_ */

@@ -41,6 +41,7 @@ typedef struct collection {
   size_t count, room;
   const bsm_nvrtc *nvrtc; /* NULL until something is not in the cache */
   const char *cache;      /* a folder, or NULL: none */
+  uint64_t common[2];     /* hashes of what all kernels follow from */
 } collection;
 
 /* ---- collecting ---- */
@@ -125,25 +126,28 @@ static bool is_alone(const collection *c) {
   return c->scopes & BSM_CUDA_CODE_ALONE;
 }
 
-/* All that the code follows from, twice with other beginnings. */
-static uint64_t hash_of(const collection *c, const item *it, uint64_t seed) {
+/* All that the code of every kernel follows from. */
+static uint64_t hash_of_all(const collection *c, uint64_t seed) {
   uint64_t h = add_text(seed, BSM_KERNEL_CACHE_VERSION);
   const int version = bsm_nvrtc_version(c->nvrtc);
   h = bsm_hash64(&version, sizeof(version), h);
   h = add_text(h, c->target->architecture);
   h = add_text(h, is_alone(c) ? "alone" : "");
-  h = add_text(h, it->kernel.name);
-  h = add_text(h, it->kernel.generated ? it->kernel.generated : "");
   for (const bsm_kernel_source *s = bsm_kernel_sources; s->name; s++) {
     h = add_text(add_text(h, s->name), s->text);
   }
   return h;
 }
 
+static uint64_t hash_of(const item *it, uint64_t common) {
+  const uint64_t h = add_text(common, it->kernel.name);
+  return add_text(h, it->kernel.generated ? it->kernel.generated : "");
+}
+
 static const char *cache_name(const collection *c, item *it) {
   if (!c->cache) return NULL;
   return bsm_arena_printf(&it->arena, "%016" PRIx64 "%016" PRIx64 ".bin",
-                          hash_of(c, it, 1), hash_of(c, it, 2));
+                          hash_of(it, c->common[0]), hash_of(it, c->common[1]));
 }
 
 /* ---- compiling ---- */
@@ -213,31 +217,38 @@ static bsm_status compile(const collection *c, item *it) {
                            &it->ptx);
 }
 
+static bool read_kept(const collection *c, item *it, const char *name) {
+  return name &&
+         bsm_kernel_cache_read(c->cache, name, &it->arena, &it->code, &it->ptx);
+}
+
 static void make_item(void *arg, int64_t index, int slot) {
   collection *c = arg;
   item *it = &c->items[index];
   (void)slot;
   const char *name = cache_name(c, it);
-  if (name &&
-      bsm_kernel_cache_read(c->cache, name, &it->arena, &it->code, &it->ptx)) {
-    return;
+  if (read_kept(c, it, name)) return;
+  /* Another process, building such an engine, may compile it just now. */
+  const int claim = name ? bsm_kernel_cache_claim(c->cache, name) : -1;
+  if (claim < 0 || !read_kept(c, it, name)) {
+    it->status =
+        bsm_status_note(compile(c, it), "in the kernel %s", it->kernel.name);
+    if (name && !it->status) {
+      bsm_kernel_cache_write(c->cache, name, &it->arena, it->code, it->ptx);
+    }
   }
-  it->status =
-      bsm_status_note(compile(c, it), "in the kernel %s", it->kernel.name);
-  if (name && !it->status) {
-    bsm_kernel_cache_write(c->cache, name, &it->arena, it->code, it->ptx);
-  }
+  bsm_kernel_cache_release(claim);
 }
 
 static bsm_status make_all(collection *c) {
   bsm_thread_pool *pool;
-  BSM_TRY(bsm_thread_pool_create(bsm_available_cpus(), c->scratch->allocator,
-                                 &pool));
+  const int cpus = bsm_available_cpus();
+  const int threads = c->count < (size_t)cpus ? (int)c->count : cpus;
+  BSM_TRY(bsm_thread_pool_create(threads, c->scratch->allocator, &pool));
   for (size_t i = 0; i < c->count; i++) {
     bsm_arena_init(&c->items[i].arena, c->scratch->allocator);
   }
-  bsm_parallel_units(pool, bsm_available_cpus(), (int64_t)c->count, make_item,
-                     c);
+  bsm_parallel_units(pool, threads, (int64_t)c->count, make_item, c);
   bsm_thread_pool_destroy(pool);
   return BSM_OK;
 }
@@ -295,6 +306,9 @@ static bsm_status make_code(collection *c, bsm_plan *plan, bsm_arena *arena) {
   BSM_TRY(bsm_nvrtc_open(getenv("BESSEMER_NVRTC"), c->scratch, &nvrtc));
   c->nvrtc = nvrtc;
   c->cache = bsm_kernel_cache_find(c->scratch, c->logger);
+  for (int i = 0; c->cache && i < 2; i++) {
+    c->common[i] = hash_of_all(c, (uint64_t)i + 1);
+  }
   bsm_status status =
       bsm_nvrtc_supports(nvrtc, c->target->sm)
           ? make_all(c)

@@ -57,8 +57,14 @@ static const char *const python_folders[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* It stays in the process: loading it takes longer than a small kernel, and
+ * plans come one after the other. */
+static void *open_file(const char *path) {
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
 static void try_file(void **library, const char *path) {
-  if (!*library && path) *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!*library && path) *library = open_file(path);
 }
 
 static void try_folder(void **library, bsm_arena *scratch, const char *folder,
@@ -117,7 +123,7 @@ static void search(void **library, bsm_arena *scratch) {
 static bsm_status open_library(bsm_nvrtc *n, const char *path) {
   bsm_arena scratch;
   if (path) {
-    n->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    n->library = open_file(path);
     if (n->library) return BSM_OK;
     const char *why = dlerror();
     return BSM_FAIL(BSM_NOT_FOUND, "NVRTC cannot be opened: %s",
