@@ -35,6 +35,10 @@ set(BSM_CONFORMANCE_NARROW_rows_step_test 4)
 set(BSM_CONFORMANCE_NARROW_window_step_test 4)
 # Into how many processes such programs are split on a GPU.
 set(BSM_GPU_SHARDS 8)
+# Those with the most kernels.
+set(BSM_GPU_LONG
+    "/(element_wise|scatter|attention|convolution)_step_test|/(models|programs|exported_models|ranging_models|dynamic_shapes)_test"
+)
 # Programs in which a target takes no step at all.
 set(BSM_CONFORMANCE_NONE_remote attention_step_test convolution_chain_step_test
     int8_step_test recurrent_step_test scatter_step_test select_step_test
@@ -77,8 +81,18 @@ function(bsm_add_gpu_test name)
     CONFIGURATIONS Gpu
     COMMAND ${CMAKE_COMMAND} -E env BSM_TEST_TARGET=cuda ${BSM_TEST_VARIABLES}
             ${ARGN})
-  # Compiling the kernels takes most of the time.
-  set_tests_properties(gpu/${name} PROPERTIES LABELS gpu TIMEOUT 1800)
+  # Compiling the kernels takes most of the time. Those that take long begin
+  # first; shares of one program need the same kernels, and do better behind
+  # each other.
+  set(cost 0)
+  if(name MATCHES "${BSM_GPU_LONG}")
+    set(cost 100)
+  endif()
+  if(name MATCHES "/([0-9]+)$")
+    math(EXPR cost "${cost} + 10 * (1 + ${BSM_GPU_SHARDS} - ${CMAKE_MATCH_1})")
+  endif()
+  set_tests_properties(gpu/${name} PROPERTIES LABELS gpu TIMEOUT 1800 COST
+                                              ${cost})
 endfunction()
 
 # bsm_add_gpu_shards(NAME COUNT COMMAND... [-- ARGUMENTS...]): so many processes

@@ -10,6 +10,9 @@
 #                 they have compiled, in BUILD_DIR/gpu-kernels.
 #   --sample N    of the steps and operators one in N
 #   --seconds N   each program begins nothing new after so long
+#   --limit N     ends after so many seconds; --continue does the rest
+#   --continue    without the programs that passed before, since the last run
+#                 without it: BUILD_DIR/gpu-passed has their names
 #   --stress N[:SHAPES]   seconds and shapes of load (60:10000); 0: none
 #   --sanitize    steps under memcheck, racecheck, initcheck and synccheck of
 #   --sanitize-only        compute-sanitizer, too: those with a kernel that no
@@ -19,17 +22,22 @@
 # Everything, on 16 CPUs: some minutes for the first time. In five:
 #   check_gpu.sh build --sample 8 --seconds 60 --stress 10:1000
 set -eu
+export LC_ALL=C # what is sorted here is joined there
 build=${1:?usage: check_gpu.sh BUILD_DIR [OPTIONS] [CTEST ARGUMENTS]}
 shift
 jobs=$(nproc)
 sanitize=
 tests=yes
 stress=60:10000
+limit=
+continue=
 while [ $# -gt 0 ]; do
   case $1 in
     -j) jobs=$2; shift ;;
     --sample) BSM_TEST_SAMPLE=$2; export BSM_TEST_SAMPLE; shift ;;
     --seconds) BSM_TEST_SECONDS=$2; export BSM_TEST_SECONDS; shift ;;
+    --limit) limit=$2; shift ;;
+    --continue) continue=yes ;;
     --stress) stress=$2; shift ;;
     --sanitize) sanitize=yes ;;
     --sanitize-only) sanitize=yes; tests= ;;
@@ -52,10 +60,42 @@ if [ -n "$BESSEMER_KERNEL_CACHE" ]; then
 fi
 status=0
 
+# Adds what passed, in the words of ctest, to the names of those that did before;
+# a run that was stopped has left its log, too.
+note_passed() {
+  touch "$build/gpu-passed" "$build/gpu-tests.log"
+  sed -nE 's/.* Test +#[0-9]+: ([^ ]+) .* Passed +[0-9.]+ sec.*/\1/p' \
+    "$build/gpu-tests.log" | sort -u - "$build/gpu-passed" \
+    -o "$build/gpu-passed"
+}
+
+# The programs that are left, as ctest takes them from a file: by their places
+# among those that are chosen.
+list_left() {
+  ctest --test-dir "$build" -C Gpu -N -L '^gpu$' -LE '^stress$' "$@" |
+    sed -nE 's/^ *Test +#[0-9]+: ([^ ]+)$/\1/p' | nl -w 1 -s ' ' |
+    sed 's/\(.*\) \(.*\)/\2 \1/' | sort |
+    join -v 1 - "$build/gpu-passed" | sed 's/.* //' | tr '\n' ',' |
+    sed 's/^/0,0,0,/; s/,$//'
+}
+
 run_tests() {
+  if [ -n "$continue" ]; then
+    note_passed
+  else
+    rm -f "$build/gpu-passed" "$build/gpu-tests.log"
+    note_passed
+  fi
+  list_left "$@" >"$build/gpu-left"
+  if [ ! -s "$build/gpu-left" ]; then
+    echo "all programs passed before"
+    return
+  fi
   # The slowest first, so that none of them is left at the end.
   ctest --test-dir "$build" -C Gpu -L '^gpu$' -LE '^stress$' --no-tests=error \
+    -I "$build/gpu-left" ${limit:+--stop-time "$(date -d "$limit seconds" +%T)"} \
     --output-on-failure -j "$jobs" "$@" >"$build/gpu-tests.log" 2>&1 || status=1
+  note_passed
   grep -E 'Failed|Timeout|\*\*\*' "$build/gpu-tests.log" | sort -u | head -40
   [ $status -eq 0 ] || grep -E '\[   LINE|FAILED|error:|differs|expected' \
     "$build/gpu-tests.log" | sort | uniq -c | sort -rn | head -40
@@ -63,6 +103,8 @@ run_tests() {
   sed -nE 's/.* Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec$/\2 \1/p' \
     "$build/gpu-tests.log" | sort -rn | head -10
   grep -E 'tests passed|Total Test time' "$build/gpu-tests.log"
+  echo "$(wc -l <"$build/gpu-passed") programs passed," \
+    "$(list_left "$@" | tr ',' '\n' | sed 1,3d | grep -c .) are left"
   # What ran where, and what was left out.
   grep -hE 'ran on the device|left out' \
     "$build/Testing/Temporary/LastTest.log" | sort | uniq -c | head -20

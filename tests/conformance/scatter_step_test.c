@@ -296,9 +296,9 @@ static void test_in_place(void **state) {
     h.inputs[0] = h.outputs[0];
     fill_small(&h, &r, h.step.outputs[0]);
     expected e = expect(&h);
-    bsm_status st = harness_run(&h, bsm_isa_detect(), 1 + i % 2);
-    if (st) fail_msg("%s", bsm_status_message(st));
-    compare(&h, bsm_isa_detect(), &e);
+    if (harness_runs(&h, bsm_isa_detect(), 1 + i % 2)) {
+      compare(&h, bsm_isa_detect(), &e);
+    }
     free(e.values);
     free(e.written);
     h.data[h.step.inputs[0]] = (guarded){0};
