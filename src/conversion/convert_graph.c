@@ -19,7 +19,7 @@ static bsm_status add_inputs(bsm_conversion_ctx *ctx, const bsm_graph *graph,
       return BSM_FAIL(BSM_UNSUPPORTED, "graph input %zu, %s, is not a tensor",
                       i, label);
     }
-    if (!type->has_dtype || !type->has_dims) {
+    if (!type->has_dtype || !bsm_type_has_sizes(type)) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT,
                       "graph input %zu, %s: its dtype or dims are not known", i,
                       label);

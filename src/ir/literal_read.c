@@ -63,14 +63,6 @@ static bsm_status read_elements(reader *r, value_vec *items) {
   return bsm_cursor_expect(r->c, "}");
 }
 
-static bool all_dims_known(const bsm_type *type) {
-  if (!type->has_dims) return false;
-  for (int32_t i = 0; i < type->dims.rank; i++) {
-    if (type->dims.d[i] < 0) return false;
-  }
-  return true;
-}
-
 /* PyTorch's "{1}": dtype and rank are those of the place. */
 static bsm_status read_single(reader *r, const bsm_type *type,
                               bsm_ivalue *out) {
@@ -81,7 +73,7 @@ static bsm_status read_single(reader *r, const bsm_type *type,
                     : real          ? BSM_DTYPE_FLOAT
                                     : BSM_DTYPE_INT64;
   bsm_dims dims = {0};
-  if (all_dims_known(type)) dims = type->dims;
+  if (bsm_type_has_sizes(type)) dims = type->dims;
   return make_tensor(r, dtype, dims, &items, out);
 }
 
@@ -162,7 +154,7 @@ static bsm_status read_typed_tensor(reader *r, bsm_ivalue *out) {
   const bsm_type *type;
   BSM_TRY(bsm_cursor_type(r->c, r->cx->types, &type));
   if (type->kind != BSM_TYPE_TENSOR || !type->has_dtype ||
-      !all_dims_known(type)) {
+      !bsm_type_has_sizes(type)) {
     return bsm_cursor_fail(r->c, BSM_CORRUPT, "expected a tensor's full type");
   }
   value_vec items = {0};

@@ -295,6 +295,21 @@ const bsm_type *bsm_type_tensor_dtype(bsm_type_table *t, bsm_dtype dtype) {
   return intern_type(t, &model);
 }
 
+const bsm_type *bsm_type_tensor_rank(bsm_type_table *t, bsm_dtype dtype,
+                                     int32_t rank) {
+  bsm_dims dims = {.rank = rank};
+  for (int32_t i = 0; i < rank; i++) dims.d[i] = -1;
+  return bsm_type_tensor(t, dtype, dims);
+}
+
+bool bsm_type_has_sizes(const bsm_type *type) {
+  if (!type || type->kind != BSM_TYPE_TENSOR || !type->has_dims) return false;
+  for (int32_t i = 0; i < type->dims.rank; i++) {
+    if (type->dims.d[i] < 0) return false;
+  }
+  return true;
+}
+
 /* ---- classes ---- */
 
 int64_t bsm_class_find_attribute(const bsm_class *cls, const char *name) {

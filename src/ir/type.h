@@ -88,6 +88,11 @@ const bsm_type *bsm_type_tensor(bsm_type_table *t, bsm_dtype dtype,
                                 bsm_dims dims);
 /* Of known dtype and unknown dims. */
 const bsm_type *bsm_type_tensor_dtype(bsm_type_table *t, bsm_dtype dtype);
+/* Of known dtype and rank, and unknown sizes. */
+const bsm_type *bsm_type_tensor_rank(bsm_type_table *t, bsm_dtype dtype,
+                                     int32_t rank);
+/* Whether a type is one of tensors whose sizes are all known. */
+bool bsm_type_has_sizes(const bsm_type *type);
 /* The class type of that qualified name, created empty when new. */
 const bsm_type *bsm_type_class(bsm_type_table *t, const char *qualified_name);
 

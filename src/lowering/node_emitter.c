@@ -211,24 +211,22 @@ bool bsm_value_ints(const bsm_value *value, int64_t *out, size_t *count) {
 }
 
 bool bsm_value_dims(const bsm_value *value, bsm_dims *dims, bsm_dtype *dtype) {
+  return bsm_value_rank(value, dims, dtype) &&
+         (bsm_value_tensor(value) || bsm_type_has_sizes(value->type));
+}
+
+bool bsm_value_rank(const bsm_value *value, bsm_dims *dims, bsm_dtype *dtype) {
   const bsm_type *type = value->type;
-  if (!type || type->kind != BSM_TYPE_TENSOR || !type->has_dims ||
-      !type->has_dtype) {
-    const bsm_tensor *t = bsm_value_tensor(value);
-    if (!t) {
-      return false;
-    }
-    *dims = t->sizes;
-    *dtype = t->dtype;
+  if (type && type->kind == BSM_TYPE_TENSOR && type->has_dims &&
+      type->has_dtype) {
+    *dims = type->dims;
+    *dtype = type->dtype;
     return true;
   }
-  for (int32_t i = 0; i < type->dims.rank; i++) {
-    if (type->dims.d[i] < 0) {
-      return false;
-    }
-  }
-  *dims = type->dims;
-  *dtype = type->dtype;
+  const bsm_tensor *t = bsm_value_tensor(value);
+  if (!t) return false;
+  *dims = t->sizes;
+  *dtype = t->dtype;
   return true;
 }
 

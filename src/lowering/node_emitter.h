@@ -96,6 +96,8 @@ const bsm_tensor *bsm_value_tensor(const bsm_value *value);
 bool bsm_value_ints(const bsm_value *value, int64_t *out, size_t *count);
 /* The dims and dtype of a tensor value; false when not fully known. */
 bool bsm_value_dims(const bsm_value *value, bsm_dims *dims, bsm_dtype *dtype);
+/* The same when a size that is not known is -1. */
+bool bsm_value_rank(const bsm_value *value, bsm_dims *dims, bsm_dtype *dtype);
 /* The items of a Tensor[] made by prim::ListConstruct; NULL when another node
  * made it. */
 bsm_node *bsm_value_list_node(const bsm_value *value);

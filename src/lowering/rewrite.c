@@ -19,8 +19,9 @@ bool bsm_node_is_pure(const bsm_node *node, const bsm_aten_library *aten) {
 
 bsm_status bsm_rewrite_value(bsm_graph *graph, bsm_value *from, bsm_value *to) {
   const bsm_type *old = from->type, *new = to->type;
+  const bool has_rank = new &&new->kind == BSM_TYPE_TENSOR &&new->has_dims;
   if (old && old->kind == BSM_TYPE_TENSOR && old->has_dims &&
-      !(new &&new->has_dims)) {
+      (!has_rank || (bsm_type_has_sizes(old) && !bsm_type_has_sizes(new)))) {
     to->type = old;
   }
   const bool named = to->debug_name ||

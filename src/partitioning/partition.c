@@ -10,7 +10,7 @@
 
 static bool is_fixed_tensor(const bsm_value *value) {
   const bsm_type *t = value->type;
-  return t && t->kind == BSM_TYPE_TENSOR && t->has_dims && t->has_dtype;
+  return bsm_type_has_sizes(t) && t->has_dtype;
 }
 
 static bool is_constant(const bsm_value *value) {

@@ -278,6 +278,25 @@ static void unions_are_normal(void **state) {
   assert_ptr_equal(type_of(f, "int??"), type_of(f, "int?"));
 }
 
+/* A rank without sizes is more than a dtype, and less than dims. */
+static void tensors_have_ranks(void **state) {
+  fixture *f = *state;
+  bsm_type_table *types = f->cx->types;
+  const bsm_type *rank = bsm_type_tensor_rank(types, BSM_DTYPE_FLOAT, 2);
+  const bsm_type *sizes =
+      bsm_type_tensor(types, BSM_DTYPE_FLOAT, (bsm_dims){2, {3, 4}});
+  const bsm_type *dtype = bsm_type_tensor_dtype(types, BSM_DTYPE_FLOAT);
+  assert_string_equal(bsm_type_str(&f->arena, rank), "Float(*, *)");
+  assert_false(bsm_type_has_sizes(rank));
+  assert_false(bsm_type_has_sizes(dtype));
+  assert_false(bsm_type_has_sizes(NULL));
+  assert_true(bsm_type_has_sizes(sizes));
+  assert_true(bsm_type_is_subtype(sizes, rank));
+  assert_true(bsm_type_is_subtype(rank, dtype));
+  assert_false(bsm_type_is_subtype(rank, sizes));
+  assert_ptr_equal(bsm_type_unify(types, rank, sizes), rank);
+}
+
 static void values_have_types(void **state) {
   fixture *f = *state;
   bsm_type_table *types = f->cx->types;
@@ -315,6 +334,7 @@ int main(void) {
       fixture_test(classes_implement_interfaces),
       fixture_test(joins),
       fixture_test(unions_are_normal),
+      fixture_test(tensors_have_ranks),
       fixture_test(values_have_types),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,7 +312,7 @@ static bsm_status add_binding(program_builder *b, const bsm_value *value,
                     "result %" PRIu32 " is not a tensor or number", index);
   }
   if (type->has_dtype) t.dtype = type->dtype;
-  if (type->has_dims) {
+  if (bsm_type_has_sizes(type)) {
     t.dims = type->dims;
     bsm_contiguous_strides(t.dims, t.strides);
   }

@@ -22,8 +22,7 @@ static const bsm_list *constant_sizes(const bsm_node *node) {
   const bsm_ivalue *value = bsm_node_is(from, "prim::Constant")
                                 ? bsm_node_attr_get(from, "value")
                                 : NULL;
-  return type && type->kind == BSM_TYPE_TENSOR && type->has_dims && value &&
-                 value->tag == BSM_IVALUE_LIST
+  return bsm_type_has_sizes(type) && value && value->tag == BSM_IVALUE_LIST
              ? value->u.list
              : NULL;
 }
@@ -163,8 +162,7 @@ static bsm_status inspect_value(bsm_module *module,
                                 const bsm_value *value, bool optimal) {
   bsm_cut_dim found;
   char key[128];
-  if (findings->cut.value || !value->type ||
-      value->type->kind != BSM_TYPE_TENSOR || !value->type->has_dims) {
+  if (findings->cut.value || !bsm_type_has_sizes(value->type)) {
     return BSM_OK;
   }
   if (optimal) {

@@ -99,7 +99,7 @@ static bsm_status replace_later(const resolver *r, bsm_value *from,
       BSM_TRY(bsm_node_set_input(use.user, use.index, to));
     }
   }
-  if (!to->type || !to->type->has_dims) to->type = from->type;
+  if (!bsm_type_has_sizes(to->type)) to->type = from->type;
   return BSM_OK;
 }
 

@@ -4,10 +4,13 @@
  * of the run, and the next beginning ends it. */
 #include "lowering/passes/unique_parts.h"
 
+#include "lowering/passes/bounded_rows.h"
+
 typedef struct parts {
   const bsm_node_emitter *e;
-  int64_t size;  /* elements, or rows */
-  int64_t width; /* numbers of a row; 0: elements of no rows */
+  int64_t size;     /* elements, or rows; -1: the run will tell */
+  bsm_value *count; /* that number */
+  int64_t width;    /* numbers of a row; 0: elements of no rows */
 } parts;
 
 /* Rows of more numbers take as many sorts. */
@@ -34,13 +37,19 @@ static bsm_status sort(const parts *p, bsm_value *x, bsm_value **sorted,
 }
 
 /* A vector without its first element, and one element before or behind it. */
-static bsm_status pad(const parts *p, bsm_value *x, bool before, int64_t value,
-                      bsm_value **out) {
+static bsm_status pad(const parts *p, bsm_value *x, bool before,
+                      bsm_value *value, bsm_value **out) {
   const int64_t sides[2] = {before, !before};
-  bsm_value *in[3] = {x, NULL, NULL};
+  bsm_value *in[3] = {x, NULL, value};
   BSM_TRY(bsm_ir_ints(p->e, sides, 2, &in[1]));
-  BSM_TRY(bsm_ir_int(p->e, value, &in[2]));
   return bsm_ir_op(p->e, "aten::constant_pad_nd", in, 3, out);
+}
+
+/* Elements from `start` on, without the last `less`. */
+static bsm_status part_of(const parts *p, bsm_value *x, int64_t start,
+                          int64_t less, bsm_value **out) {
+  const int64_t end = p->size >= 0 ? p->size - less : less ? -less : INT64_MAX;
+  return bsm_ir_slice(p->e, x, 0, start, end, 1, out);
 }
 
 static bsm_status take_in_order(const parts *p, bsm_value *x, bsm_value *order,
@@ -70,9 +79,9 @@ static bsm_status sort_rows(const parts *p, bsm_value *rows,
 
 /* Rows differ where any of their numbers do. */
 static bsm_status find_first(const parts *p, bsm_value *x, bsm_value **out) {
-  bsm_value *both[2];
-  BSM_TRY(bsm_ir_slice(p->e, x, 0, 1, p->size, 1, &both[0]));
-  BSM_TRY(bsm_ir_slice(p->e, x, 0, 0, p->size - 1, 1, &both[1]));
+  bsm_value *both[2], *one;
+  BSM_TRY(part_of(p, x, 1, 0, &both[0]));
+  BSM_TRY(part_of(p, x, 0, 1, &both[1]));
   BSM_TRY(bsm_ir_op(p->e, "aten::ne.Tensor", both, 2, out));
   if (p->width > 0) {
     bsm_value *in[3] = {*out, NULL, NULL};
@@ -80,7 +89,15 @@ static bsm_status find_first(const parts *p, bsm_value *x, bsm_value **out) {
     BSM_TRY(bsm_ir_bool(p->e, false, &in[2]));
     BSM_TRY(bsm_ir_op(p->e, "aten::any.dim", in, 3, out));
   }
-  return pad(p, *out, true, 1, out);
+  BSM_TRY(bsm_ir_int(p->e, 1, &one));
+  BSM_TRY(pad(p, *out, true, one, out));
+  if (p->size >= 0) return BSM_OK;
+  /* Of no elements none is the first. */
+  bsm_value *in[5] = {*out, NULL, NULL, p->count, one};
+  BSM_TRY(bsm_ir_int(p->e, 0, &in[1]));
+  in[2] = in[1];
+  BSM_TRY(bsm_ir_op(p->e, "aten::slice.Tensor", in, 5, out));
+  return bsm_bounded_set_rank(*out, BSM_DTYPE_BOOL, (bsm_dims){1, {-1}});
 }
 
 /* The numbers of runs, from 0 on. */
@@ -96,7 +113,7 @@ static bsm_status number_runs(const parts *p, bsm_value *first,
 
 /* The numbers go where the elements were before they were sorted. */
 static bsm_status make_inverse(const parts *p, bsm_value *first,
-                               bsm_value *order, bsm_dims dims,
+                               bsm_value *order, bsm_value *like, bsm_dims dims,
                                bsm_value **out) {
   bsm_value *numbers;
   BSM_TRY(number_runs(p, first, &numbers));
@@ -105,13 +122,26 @@ static bsm_status make_inverse(const parts *p, bsm_value *first,
     BSM_TRY(bsm_ir_int(p->e, 0, &in[1]));
     BSM_TRY(bsm_ir_op(p->e, "aten::scatter.src", in, 4, &numbers));
   }
-  return bsm_ir_reshape(p->e, numbers, dims, out);
+  if (p->size >= 0) return bsm_ir_reshape(p->e, numbers, dims, out);
+  bsm_value *in[2] = {numbers, NULL};
+  BSM_TRY(bsm_bounded_sizes(p->e, like, dims.rank, NULL, 0, &in[1]));
+  BSM_TRY(bsm_ir_op(p->e, "aten::reshape", in, 2, out));
+  return bsm_bounded_set_rank(*out, BSM_DTYPE_INT64, dims);
 }
 
-/* int64[n], a constant: `start`, then more by `step` each. */
-static bsm_status make_range(const parts *p, int64_t start, int64_t step,
-                             bsm_value **out) {
+/* int64[n], constant in each run: numbers from 0 on, or n in all places. */
+static bsm_status make_range(const parts *p, bool all_are_n, bsm_value **out) {
+  const int64_t zero = 0;
+  const int64_t start = all_are_n ? p->size : 0, step = !all_are_n;
   bsm_graph *graph = p->e->graph;
+  if (p->size < 0) {
+    BSM_TRY(bsm_bounded_range(p->e, p->count, out));
+    if (!all_are_n) return BSM_OK;
+    BSM_TRY(with_ints(p, "aten::mul.Scalar", *out, &zero, 1, out));
+    bsm_value *in[3] = {*out, p->count, NULL};
+    BSM_TRY(bsm_ir_int(p->e, 1, &in[2]));
+    return bsm_ir_op(p->e, "aten::add.Scalar", in, 3, out);
+  }
   const bsm_dims dims = {1, {p->size}};
   bsm_tensor *numbers;
   BSM_TRY(
@@ -137,18 +167,19 @@ static bsm_status make_counts(const parts *p, bsm_value *first,
                               bsm_value **out) {
   bsm_value *places, *in[3] = {first, NULL, NULL}, *next;
   const int64_t dim = 0;
-  BSM_TRY(make_range(p, 0, 1, &places));
+  BSM_TRY(make_range(p, false, &places));
   in[1] = places;
-  BSM_TRY(make_range(p, p->size, 0, &in[2]));
+  BSM_TRY(make_range(p, true, &in[2]));
   BSM_TRY(bsm_ir_op(p->e, "aten::where.self", in, 3, &next));
-  BSM_TRY(bsm_ir_slice(p->e, next, 0, 1, p->size, 1, &next));
-  BSM_TRY(pad(p, next, false, p->size, &next));
+  BSM_TRY(part_of(p, next, 1, 0, &next));
+  BSM_TRY(pad(p, next, false, p->count, &next));
   BSM_TRY(turn(p, next, &next));
   BSM_TRY(with_ints(p, "aten::cummin", next, &dim, 1, &next));
   BSM_TRY(turn(p, next, &in[0]));
   in[1] = places;
   BSM_TRY(bsm_ir_int(p->e, 1, &in[2]));
-  return bsm_ir_op(p->e, "aten::sub.Tensor", in, 3, out);
+  BSM_TRY(bsm_ir_op(p->e, "aten::sub.Tensor", in, 3, out));
+  return bsm_bounded_set_rank(*out, BSM_DTYPE_INT64, (bsm_dims){1, {p->size}});
 }
 
 /* Whether a flag of the node is true; *known: it is a constant. */
@@ -190,6 +221,10 @@ static bool is_first_dim(const bsm_node *node) {
 static bool has_sizes(parts *p, const asked *a, const bsm_node *node,
                       const bsm_dims *dims) {
   int64_t all;
+  p->size = -1;
+  for (int32_t i = 0; i < dims->rank; i++) {
+    if (dims->d[i] < 0) return !a->by_rows;
+  }
   if (!bsm_dims_numel(*dims, &all)) return false;
   p->size = all;
   if (!a->by_rows) return all >= 2;
@@ -212,7 +247,7 @@ bsm_status bsm_make_unique_parts(const bsm_node_emitter *e,
   const bool inverse = always || asks(node, a.flag, &known);
   const bool counts =
       always || (a.has_counts && asks(node, a.flag + 1, &known));
-  if (!known || !bsm_value_dims(x, &dims, &dtype) ||
+  if (!known || !bsm_value_rank(x, &dims, &dtype) ||
       bsm_dtype_is_complex(dtype) || !has_sizes(&p, &a, node, &dims)) {
     return BSM_OK;
   }
@@ -220,6 +255,11 @@ bsm_status bsm_make_unique_parts(const bsm_node_emitter *e,
   if ((!inverse && bsm_node_out(node, 1)->uses.len > 0) ||
       (a.has_counts && !counts && bsm_node_out(node, 2)->uses.len > 0)) {
     return BSM_OK;
+  }
+  if (p.size < 0) {
+    BSM_TRY(bsm_ir_op(e, "aten::numel", &x, 1, &p.count));
+  } else if (counts) {
+    BSM_TRY(bsm_ir_int(e, p.size, &p.count));
   }
   if (a.by_rows) {
     BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){2, {p.size, p.width}}, &rows));
@@ -232,12 +272,14 @@ bsm_status bsm_make_unique_parts(const bsm_node_emitter *e,
   } else {
     BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){1, {p.size}}, &x));
     if (!a.consecutive) BSM_TRY(sort(&p, x, &x, &order));
+    BSM_TRY(bsm_bounded_set_rank(x, dtype, (bsm_dims){1, {p.size}}));
     rows = x;
   }
   BSM_TRY(find_first(&p, rows, &out->first));
   if (counts) BSM_TRY(make_counts(&p, out->first, &out->counts));
   if (inverse) {
-    BSM_TRY(make_inverse(&p, out->first, order, dims, &out->inverse));
+    BSM_TRY(make_inverse(&p, out->first, order, bsm_node_in(node, 0), dims,
+                         &out->inverse));
   }
   out->elements = x;
   return BSM_OK;

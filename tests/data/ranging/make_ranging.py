@@ -9,7 +9,7 @@ Each model has kinds of steps that depend on sizes: tensors that broadcast only
 where a size is not 1, windows that cover all, rows that are long or short,
 tensors without elements, branches that the best shapes do not take.
 
-  make_ranging.py [NAME ...]   all unless named; needs PyTorch
+  make_ranging.py [NAME ...]   all unless named; needs PyTorch, and torchvision
 """
 import os
 import random
@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 import torch.nn.functional as F
+import torchvision
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "scripts"))
 import relative_paths
@@ -186,6 +187,40 @@ class Narrow(nn.Module):
         return near @ rows, z
 
 
+class Found(nn.Module):
+    """What data say how much there is of: places, elements and rows that a mask
+    picks, unique numbers, and what works on them row by row."""
+
+    def forward(self, x):
+        mask = x > 0.5
+        columns = torch.where(mask)
+        kept = x[x[:, 0] > 0]
+        scores = torch.sigmoid(kept * 2 + 1) - kept[:, 0].unsqueeze(1)
+        again = scores[scores[:, 0] < 0.5][:3]
+        whole = (x * 2).to(torch.int64)
+        values, inverse, counts = torch.unique(whole, return_inverse=True,
+                                               return_counts=True)
+        runs, of, lengths = torch.unique_consecutive(
+            whole[:, 0], return_inverse=True, return_counts=True)
+        return (mask.nonzero(), columns[1] - columns[0], x[mask],
+                torch.masked_select(x, x[:1] < 0), kept.size(0) + kept.sum(1),
+                again, values, inverse, counts, runs, of, lengths)
+
+
+class Boxes(nn.Module):
+    """The tail of a detector: a threshold, non-maximum suppression of each class,
+    and the best that are left."""
+
+    def forward(self, boxes, scores):
+        good = torch.where(scores > 0.3)[0]
+        kept, of = boxes[good], scores[good]
+        kept = torch.stack([kept[:, 0], kept[:, 1], kept[:, 0] + kept[:, 2],
+                            kept[:, 1] + kept[:, 3]], 1)
+        best = torchvision.ops.nms(kept, of, 0.4)[:20]
+        large = (kept[:, 2] - kept[:, 0]) * (kept[:, 3] - kept[:, 1]) > 4
+        return kept[best], of[best], good[best], kept[large]
+
+
 def elements(rng, n, s):
     other = [rng.choice([1, n]), rng.choice([1, s])]
     return torch.randn(n, s) * 2, torch.randn(other) * 2
@@ -213,6 +248,11 @@ CASES = [
     ("narrow", Narrow, lambda rng, b, h, w: (torch.randn(b, 3, h, w),),
      [(1, 2, 3), (1, 8, 17), (2, 8, 17)]),
     ("sides", Sides, lambda rng, n: (torch.randn(n, 6),), [(1, 3, 24)]),
+    ("found", Found, lambda rng, n, s: (torch.randn(n, s),),
+     [(0, 4, 9), (1, 5, 30)]),
+    ("boxes", Boxes,
+     lambda rng, n: (torch.rand(n, 4) * 5 + 0.1, torch.rand(n) - rng.choice([0, 1])
+                     * rng.random()), [(0, 30, 200)]),
 ]
 
 

@@ -124,7 +124,7 @@ static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
 
 static bsm_status update(bsm_spec *s, bsm_spec_tensor *r, bsm_value *value) {
   bsm_spec_storage *storage = r->storage;
-  if (!value->type->has_dims) { /* an op that could not be inferred */
+  if (!bsm_type_has_sizes(value->type)) { /* an op that could not be inferred */
     value->type = bsm_spec_tensor_type(s, r->tensor);
     BSM_TRY_ALLOC(value->type);
   }

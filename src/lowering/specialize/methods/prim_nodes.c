@@ -48,7 +48,7 @@ static bsm_status unwrap(bsm_spec *s, const bsm_node *node) {
   BSM_TRY(bsm_node_add_input(copy, inside));
   BSM_TRY(bsm_node_add_output(copy, type, &inside));
   bsm_ir_link(&e, copy);
-  if (type->kind == BSM_TYPE_TENSOR && type->has_dims) {
+  if (bsm_type_has_sizes(type)) {
     bsm_tensor *t = NULL;
     BSM_TRY(bsm_tensor_new(s->cx->arena, type->dtype, type->dims, true, &t));
     BSM_TRY(bsm_spec_bind_aliased(s, t, inside));

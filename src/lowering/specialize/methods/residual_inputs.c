@@ -24,7 +24,11 @@ static bsm_status add_input(bsm_spec *s, bsm_tensor *t, const char *name,
 static bsm_status add_range(bsm_spec *s, bsm_ivalue *value, const char *name,
                             bsm_spec_inputs *inputs) {
   const bsm_lowering_range *range = value->u.container;
-  const bsm_type *type = bsm_type_tensor_dtype(s->cx->types, range->dtype);
+  bsm_dims dims = range->min;
+  for (int32_t i = 0; i < dims.rank; i++) {
+    if (range->max.d[i] != dims.d[i]) dims.d[i] = -1;
+  }
+  const bsm_type *type = bsm_type_tensor(s->cx->types, range->dtype, dims);
   BSM_TRY_ALLOC(type);
   bsm_value *input = NULL;
   BSM_TRY(bsm_block_add_input(s->residual.graph->block, type, &input));

@@ -35,7 +35,7 @@ const char *bsm_spec_symbol_origin(const bsm_spec *s, const bsm_ivalue *v) {
     value = NULL;
     for (size_t i = 0; i < node->inputs.len && !value; i++) {
       bsm_value *in = bsm_node_in(node, i);
-      if (!bsm_value_constant(in) && !(in->type && in->type->has_dims)) {
+      if (!bsm_value_constant(in) && !bsm_type_has_sizes(in->type)) {
         value = in;
       }
     }

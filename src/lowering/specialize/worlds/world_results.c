@@ -217,7 +217,24 @@ static bsm_status bind_agreed(bsm_spec *s, const bsm_world_op_call *call,
                                           known);
 }
 
-/* A tensor: its dims are known when they are the same in all worlds. */
+/* Whether a tensor has as many dims in all worlds. */
+static bool same_rank(const bsm_spec *s, const bsm_world_results *r,
+                      size_t out) {
+  const bsm_tensor *first = r->rows[r->first][out].u.tensor;
+  for (size_t w = r->first; w < s->worlds.count; w++) {
+    const bsm_ivalue *row = r->rows[w] ? &r->rows[w][out] : NULL;
+    if (bsm_world_is_possible(&s->worlds, w) &&
+        (!row || row->tag != BSM_IVALUE_TENSOR ||
+         row->u.tensor->sizes.rank != first->sizes.rank ||
+         row->u.tensor->dtype != first->dtype)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* A tensor: its dims are known when they are the same in all worlds; else their
+ * number is, in the type of the value. */
 static bsm_status bind_tensor_result(bsm_spec *s, const bsm_world_op_call *call,
                                      size_t i, agreement how,
                                      const bsm_ivalue *symbol,
@@ -247,7 +264,11 @@ static bsm_status bind_tensor_result(bsm_spec *s, const bsm_world_op_call *call,
   own->type = own->fixed ? bsm_spec_tensor_type(s, first)
                          : bsm_type_tensor_dtype(s->cx->types, first->dtype);
   BSM_TRY_ALLOC(own->type);
-  own->value->type = own->type;
+  own->value->type =
+      own->fixed || own->rank_open || !same_rank(s, r, i)
+          ? own->type
+          : bsm_type_tensor_rank(s->cx->types, first->dtype, first->sizes.rank);
+  BSM_TRY_ALLOC(own->value->type);
   return set_worlds(s, r, i, -1, out);
 }
 
