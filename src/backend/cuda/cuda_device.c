@@ -36,8 +36,6 @@ static bsm_status find_device(bsm_cuda_device *d) {
                BSM_CU_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d->device);
   BSM_TRY_CUDA(&d->driver, device_get_attribute, &minor,
                BSM_CU_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d->device);
-  BSM_TRY_CUDA(&d->driver, device_get_attribute, &d->multiprocessors,
-               BSM_CU_ATTRIBUTE_MULTIPROCESSOR_COUNT, d->device);
   d->sm = 10 * major + minor;
   if (d->sm < BSM_CUDA_MIN_SM) {
     return BSM_FAIL(BSM_UNSUPPORTED,

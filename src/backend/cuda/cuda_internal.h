@@ -22,7 +22,6 @@ typedef struct bsm_cuda_device {
   bsm_cu_context context; /* the primary one, shared with other libraries */
   int32_t index;
   int sm; /* 90 for compute capability 9.0 */
-  int multiprocessors;
   char name[96];
   pthread_mutex_t lock; /* of the blocks */
   bsm_cuda_block *blocks, *spare;
@@ -103,6 +102,7 @@ typedef struct bsm_cuda_stream {
     size_t room; /* of all */
   } staging;
   bsm_code_image *code;
+  int multiprocessors; /* of the device */
   bool profile;
 } bsm_cuda_stream;
 

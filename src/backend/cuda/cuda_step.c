@@ -169,8 +169,8 @@ static bsm_status find_functions(prepared *p, bsm_code_image *code,
 
 /* Whether some launch has more threads, or more shared memory, than the GPU has
  * at a time. */
-static bool fills(const prepared *p) {
-  const uint64_t count = (uint64_t)p->device->multiprocessors;
+static bool fills(const prepared *p, int multiprocessors) {
+  const uint64_t count = (uint64_t)multiprocessors;
   for (uint32_t i = 0; i < p->count; i++) {
     const bsm_cuda_launch *l = &p->launches[i];
     const uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
@@ -231,7 +231,7 @@ bsm_status bsm_cuda_prepare(bsm_stream *stream, const bsm_plan *plan,
                              .scratch_size = scratch_size,
                              .joined = p->joined,
                              .counts = counts(p),
-                             .fills = fills(p)};
+                             .fills = fills(p, s->multiprocessors)};
   return BSM_OK;
 }
 

@@ -43,6 +43,8 @@ static bsm_status adopt(bsm_cuda_device *d, bsm_cuda_stream *s, void *native) {
 
 static bsm_status create(bsm_cuda_device *d, bsm_cuda_stream *s, void *native) {
   void *record = NULL;
+  BSM_TRY_CUDA(&d->driver, device_get_attribute, &s->multiprocessors,
+               BSM_CU_ATTRIBUTE_MULTIPROCESSOR_COUNT, d->device);
   if (native) {
     BSM_TRY(adopt(d, s, native));
   } else {
