@@ -67,10 +67,10 @@ endif()
 add_link_options(-Wl,-z,relro -Wl,-z,now)
 
 # What makes a defect in the handling of memory end the program instead of giving
-# it to an attacker; docs/security.md has what each flag costs. Files are read by
-# the layers named here and by the tools.
-set(BSM_READERS base engine exported plugin runtime signing tools torchscript
-                trust)
+# it to an attacker; docs/security.md has what each flag costs. The layers named
+# here compute, with tensors that others have checked, and are most of the small
+# runtime library, which has no room for it.
+set(BSM_COMPUTING_LAYERS aten backend_cpu)
 include(CheckCCompilerFlag)
 set(BSM_HARDENING)
 if(NOT BSM_SANITIZE AND NOT BSM_FUZZ)
@@ -89,7 +89,8 @@ endif()
 # bsm_harden(TARGET LAYER)
 function(bsm_harden target layer)
   if(BSM_HARDEN STREQUAL "all"
-     OR (BSM_HARDEN STREQUAL "readers" AND layer IN_LIST BSM_READERS))
+     OR (BSM_HARDEN STREQUAL "most" AND NOT layer IN_LIST
+                                        BSM_COMPUTING_LAYERS))
     target_compile_options(${target} PRIVATE ${BSM_HARDENING})
   endif()
 endfunction()
