@@ -30,6 +30,8 @@
  *   8.6  forms of matrix_multiply, the weights of programs
  *   8.7  convolution and matrix_multiply of float16 and bfloat16 on CPUs; steps
  *        of kind regions
+ *   8.8  on GPUs: int8_convolution that gives float16 and bfloat16, a second
+ *        output of normalization, matrix_multiply by weights of few bits
  *
  * The rest of the header is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and
@@ -42,7 +44,7 @@
 #include "engine/plan.h"
 
 #define BSM_ENGINE_FORMAT_MAJOR 8u
-#define BSM_ENGINE_FORMAT_MINOR 7u
+#define BSM_ENGINE_FORMAT_MINOR 8u
 #define BSM_ENGINE_FORMAT_VERSION \
   (BSM_ENGINE_FORMAT_MAJOR << 16 | BSM_ENGINE_FORMAT_MINOR)
 
