@@ -337,11 +337,12 @@ static bool fit_buffers(harness *h, harness_rng *r) {
       fill_floats(r, h->data[i].data, h->data[i].size);
     }
   }
-  for (uint32_t i = 0; i < h->step.input_count; i++) {
-    h->inputs[i] = h->data[h->step.inputs[i]].data;
-  }
-  for (uint32_t i = 0; i < h->step.output_count; i++) {
-    h->outputs[i] = h->data[h->step.outputs[i]].data;
+  /* A step that was damaged may have lost some. */
+  const bsm_plan_step *step = &h->step;
+  for (uint32_t i = 0; i < HARNESS_TENSORS; i++) {
+    h->inputs[i] = i < step->input_count ? h->data[step->inputs[i]].data : NULL;
+    h->outputs[i] =
+        i < step->output_count ? h->data[step->outputs[i]].data : NULL;
   }
   return true;
 }
