@@ -57,6 +57,8 @@ static void test_every_version(void **state) {
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_6_signed.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_7.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_7_signed.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_8.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_8_signed.bsm");
 }
 
 int main(void) {
