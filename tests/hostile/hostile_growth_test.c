@@ -10,6 +10,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -102,6 +103,53 @@ static void growth_is_refused(void **state) {
 #endif
 }
 
+/* Adds a loop on data that holds another one, and so on. */
+static size_t print_loops(char *text, size_t size, int depth, int deepest) {
+  const int in = 2 + 4 * depth;
+  size_t n = (size_t)snprintf(
+      text, size,
+      "%*s%%u%d : Tensor = prim::Loop(%%count, %%true, %%v%d)\n"
+      "%*sblock0(%%i%d : int, %%v%d : Tensor):\n",
+      in, "", depth, depth, in + 2, "", depth, depth + 1);
+  if (depth < deepest) {
+    n += print_loops(text + n, size - n, depth + 1, deepest);
+  } else {
+    n += (size_t)snprintf(text + n, size - n,
+                          "%*s%%u%d : Tensor = aten::add(%%v%d, %%x, %%one)\n",
+                          in + 4, "", depth + 1, depth + 1);
+  }
+  n += (size_t)snprintf(text + n, size - n, "%*s-> (%%true, %%u%d)\n", in + 4,
+                        "", depth + 1);
+  return n;
+}
+
+/* What is known of a loop's values is worked out anew for each of its uses, of
+ * which a loop inside has several. */
+static void loops_in_loops_are_refused(void **state) {
+  (void)state;
+  static char text[1 << 15];
+  const long before = peak();
+  static const char head[] = HEAD
+      "  %z : Tensor = aten::nonzero(%x)\n"
+      "  %count : int = aten::size(%z, %zero)\n"
+      "  %v0 : Tensor = aten::neg(%x)\n";
+  memcpy(text, head, sizeof(head));
+  size_t n = sizeof(head) - 1;
+  n += print_loops(text + n, sizeof(text) - n, 0, 24);
+  snprintf(text + n, sizeof(text) - n, "  return (%%u0)\n");
+  bsm_status status = compile(text, 0);
+  if (status && (bsm_status_code(status) != BSM_LIMIT ||
+                 !strstr(bsm_status_message(status), "max_memory_bytes"))) {
+    fail_msg("%s", bsm_status_message(status));
+  }
+  bsm_status_free(status);
+#ifndef BSM_SANITIZED
+  if (peak() - before > 64 << 10) fail_msg("%ld KiB", peak() - before);
+#else
+  (void)before;
+#endif
+}
+
 static void a_limit_can_be_set(void **state) {
   (void)state;
   const char *text =
@@ -122,6 +170,7 @@ static void a_limit_can_be_set(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(growth_is_refused),
+      cmocka_unit_test(loops_in_loops_are_refused),
       cmocka_unit_test(a_limit_can_be_set),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
