@@ -139,6 +139,7 @@ static uint64_t number_in(const char *variable) {
 static void forget_objects(void) {
   for (int i = 0; i < MAX_OBJECTS; i++) {
     empty(&objects[i].queue);
+    free_wiring(&objects[i]);
     close_module(&objects[i]);
     objects[i] = (object){0};
   }
