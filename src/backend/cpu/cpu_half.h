@@ -12,7 +12,7 @@
 extern const bsm_cpu_kind bsm_cpu_half_convolution;
 extern const bsm_cpu_kind bsm_cpu_half_matrix_multiply;
 
-/* The first member of the impl of a convolution. */
+/* The first member of the impl of a step. */
 typedef struct bsm_cpu_half_impl {
   bsm_cpu_impl base;
   bsm_status (*run)(const bsm_prepared_step *prepared, const bsm_run *run);
@@ -26,6 +26,27 @@ bsm_status bsm_cpu_half_depthwise_prepare(const bsm_cpu_prepare *prepare,
 /* Leaves no impl for convolutions that are not for it. */
 bsm_status bsm_cpu_half_image_prepare(const bsm_cpu_prepare *prepare,
                                       bsm_prepared_step *out);
+
+/* What the units of a run share. */
+typedef struct bsm_cpu_half_work {
+  const void *impl;
+  const uint16_t *x, *residual; /* residual: or NULL */
+  uint16_t *y;
+  uint8_t *scratch;
+  size_t slot_size;
+} bsm_cpu_half_work;
+
+static inline bsm_cpu_half_work bsm_cpu_half_work_of(
+    const bsm_prepared_step *prepared, const bsm_run *run, bool has_residual) {
+  const bsm_cpu_half_impl *impl = prepared->impl;
+  return (bsm_cpu_half_work){
+      .impl = impl,
+      .x = bsm_cpu_input_address(prepared, run, 0),
+      .residual = has_residual ? bsm_cpu_input_address(prepared, run, 1) : NULL,
+      .y = bsm_cpu_output_address(prepared, run, 0),
+      .scratch = run->scratch,
+      .slot_size = prepared->scratch_size / (size_t)impl->base.slots};
+}
 
 static inline bool bsm_cpu_is_half(bsm_dtype dtype) {
   return dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16;

@@ -154,13 +154,7 @@ bsm_status bsm_cpu_half_depthwise_prepare(const bsm_cpu_prepare *p,
 
 /* ---- run ---- */
 
-typedef struct work {
-  const depthwise *c;
-  const uint16_t *x, *residual;
-  uint16_t *y;
-  uint8_t *scratch;
-  size_t slot_size;
-} work;
+typedef bsm_cpu_half_work work;
 
 /* A block of channels and columns, and its scratch. */
 typedef struct block {
@@ -178,7 +172,7 @@ typedef struct block {
  * zeros. */
 static void point(const block *b, const float *row, const float *zeros,
                   const float **to) {
-  const depthwise *c = b->w->c;
+  const depthwise *c = b->w->impl;
   const int64_t lines = c->shares ? 1 : c->w.kernel[2];
   const int64_t count = c->shares ? c->columns : c->column_block;
   const int64_t step = c->shares ? 1 : c->w.stride[2];
@@ -191,7 +185,7 @@ static void point(const block *b, const float *row, const float *zeros,
 }
 
 static void begin(block *b, uint8_t *scratch) {
-  const depthwise *c = b->w->c;
+  const depthwise *c = b->w->impl;
   float *zeros = (float *)(void *)(scratch + c->ring_size);
   b->ring = (float *)(void *)scratch;
   b->results = (float *)(void *)(scratch + c->ring_size + c->zeros_size);
@@ -216,7 +210,7 @@ static void begin(block *b, uint8_t *scratch) {
 /* Widens the input rows up to `end`, which are inside; the columns in the
  * padding stay zeros. */
 static void fill(block *b, int64_t end) {
-  const depthwise *c = b->w->c;
+  const depthwise *c = b->w->impl;
   const bsm_image *x = &c->x;
   if (b->first == b->end) return;
   end = bsm_cpu_min(end, x->size[1]);
@@ -231,14 +225,14 @@ static void fill(block *b, int64_t end) {
 }
 
 static const float **row_list(const block *b, int64_t h) {
-  const depthwise *c = b->w->c;
+  const depthwise *c = b->w->impl;
   const bool inside = h >= 0 && h < c->x.size[1];
   return b->lists + (inside ? h % c->ring : c->ring) * c->list;
 }
 
 /* Output rows row .. row + count - 1, of which all inputs are in the ring. */
 static void rows_of(block *b, int64_t row, int64_t count) {
-  const depthwise *c = b->w->c;
+  const depthwise *c = b->w->impl;
   const bsm_step_window *w = &c->w;
   const int64_t top = row * w->stride[1] - w->pre_padding[1];
   const bsm_cpu_depthwise_target target = {
@@ -279,7 +273,7 @@ static int64_t offset_of(const block *b, const bsm_image *i, int64_t row) {
 
 static void compute(block *b, int64_t row, int64_t count) {
   const work *w = b->w;
-  const depthwise *c = w->c;
+  const depthwise *c = w->impl;
   const int64_t line = b->pixels * b->channels;
   const int64_t top = row * c->w.stride[1] - c->w.pre_padding[1];
   b->next = bsm_cpu_max(b->next, bsm_cpu_max(0, top));
@@ -298,7 +292,7 @@ static void compute(block *b, int64_t row, int64_t count) {
 
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
-  const depthwise *c = w->c;
+  const depthwise *c = w->impl;
   block b = {.w = w, .d = c->d};
   b.channel = index % c->channel_blocks * c->channel_block;
   index /= c->channel_blocks;
@@ -318,13 +312,7 @@ static void unit(void *arg, int64_t index, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const depthwise *c = prepared->impl;
-  work w = {.c = c,
-            .x = bsm_cpu_input_address(prepared, r, 0),
-            .y = bsm_cpu_output_address(prepared, r, 0),
-            .residual =
-                c->has_residual ? bsm_cpu_input_address(prepared, r, 1) : NULL,
-            .scratch = r->scratch,
-            .slot_size = prepared->scratch_size / (size_t)c->half.base.slots};
+  work w = bsm_cpu_half_work_of(prepared, r, c->has_residual);
   if (c->y.size[1] == 0 || c->y.size[2] == 0) return BSM_OK;
   bsm_cpu_parallel(r, c->half.base.slots,
                    c->y.n * c->bands * c->column_blocks * c->channel_blocks,

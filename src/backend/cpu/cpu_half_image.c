@@ -210,13 +210,7 @@ bsm_status bsm_cpu_half_image_prepare(const bsm_cpu_prepare *p,
 
 /* ---- run ---- */
 
-typedef struct work {
-  const image_product *c;
-  const uint16_t *x, *residual;
-  uint16_t *y;
-  uint8_t *scratch;
-  size_t slot_size;
-} work;
+typedef bsm_cpu_half_work work;
 
 typedef struct band {
   const work *w;
@@ -246,7 +240,7 @@ static void copy_pixels(const image_product *c, const uint16_t *from, int64_t n,
 
 /* The rows that a band reads, with zeros around the image. */
 static void copy_band(const band *b, uint16_t *to) {
-  const image_product *c = b->w->c;
+  const image_product *c = b->w->impl;
   const bsm_image *x = &c->x;
   const int64_t pitch = c->pitch * c->apart, left = c->w.pre_padding[2];
   const int64_t first = bsm_cpu_min(left, c->pitch);
@@ -268,8 +262,9 @@ static void copy_band(const band *b, uint16_t *to) {
 
 static int64_t offset_of(const band *b, const bsm_image *i, int64_t row,
                          int64_t column) {
+  const image_product *c = b->w->impl;
   return b->image * i->n_stride + (b->row + row) * i->stride[1] +
-         column * i->stride[2] + b->group * b->w->c->co;
+         column * i->stride[2] + b->group * c->co;
 }
 
 /* Outputs at .. at + count - 1 of those that lie evenly, from row `row` of the
@@ -277,7 +272,7 @@ static int64_t offset_of(const band *b, const bsm_image *i, int64_t row,
 static void run_tile(const band *b, int64_t row, int64_t at, int64_t count,
                      int64_t column) {
   const work *w = b->w;
-  const image_product *c = w->c;
+  const image_product *c = w->impl;
   const int64_t n = bsm_cpu_min(COLUMNS, b->end - column);
   uint16_t *y[MOST_ROWS];
   const uint16_t *residual[MOST_ROWS];
@@ -317,7 +312,7 @@ static void run_tile(const band *b, int64_t row, int64_t at, int64_t count,
 }
 
 static void run_band(const band *b) {
-  const image_product *c = b->w->c;
+  const image_product *c = b->w->impl;
   const int64_t outputs = outputs_of(c, b->rows);
   for (int64_t j = b->column; j < b->end; j += COLUMNS) {
     for (int64_t row = 0; row < (c->flat ? 1 : b->rows); row++) {
@@ -330,7 +325,7 @@ static void run_band(const band *b) {
 
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
-  const image_product *c = w->c;
+  const image_product *c = w->impl;
   uint8_t *scratch = w->scratch + (size_t)slot * w->slot_size;
   band b = {.w = w};
   b.column = index % c->parts * c->part_columns;
@@ -357,14 +352,7 @@ static void unit(void *arg, int64_t index, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const image_product *c = prepared->impl;
-  work w = {.c = c,
-            .x = bsm_cpu_input_address(prepared, r, 0),
-            .y = bsm_cpu_output_address(prepared, r, 0),
-            .residual = c->results.has_residual
-                            ? bsm_cpu_input_address(prepared, r, 1)
-                            : NULL,
-            .scratch = r->scratch,
-            .slot_size = prepared->scratch_size / (size_t)c->half.base.slots};
+  work w = bsm_cpu_half_work_of(prepared, r, c->results.has_residual);
   bsm_cpu_parallel(r, c->half.base.slots,
                    c->y.n * c->bands * c->groups * c->parts, unit, &w);
   return BSM_OK;

@@ -266,14 +266,7 @@ static bsm_status prepare_matrix(const bsm_cpu_prepare *p,
 
 /* ---- run ---- */
 
-typedef struct work {
-  const product *c;
-  const uint8_t *x;
-  uint16_t *y;
-  const uint16_t *residual;
-  uint8_t *scratch;
-  size_t slot_size;
-} work;
+typedef bsm_cpu_half_work work;
 
 /* The scratch of a unit, and which part of the product it is. */
 typedef struct unit_state {
@@ -319,7 +312,7 @@ static void widen_rows(const product *c, const uint8_t *const *a, int64_t rows,
 /* The sums of `n` columns from `column` on, from widened operands. */
 static void multiply_floats(const unit_state *u, int64_t rows, int64_t column,
                             int64_t n) {
-  const product *c = u->w->c;
+  const product *c = u->w->impl;
   const bsm_k_gemm *g = c->gemm;
   const float *a[ROWS];
   float *sums[ROWS];
@@ -347,7 +340,7 @@ static void multiply_floats(const unit_state *u, int64_t rows, int64_t column,
 
 static void multiply_pairs(const unit_state *u, const uint8_t *const *a,
                            int64_t rows, int64_t column, int64_t n) {
-  const product *c = u->w->c;
+  const product *c = u->w->impl;
   const int64_t panel = c->k * ELEMENT * BSM_PANEL;
   const int64_t first =
       u->group * bsm_cpu_div_up(c->co, BSM_PANEL) + column / BSM_PANEL;
@@ -364,7 +357,7 @@ static void multiply_pairs(const unit_state *u, const uint8_t *const *a,
 /* The sums of all columns of the unit, of rows that are evenly apart. */
 static void multiply_tiles(const unit_state *u, const uint8_t *a,
                            int64_t rows) {
-  const product *c = u->w->c;
+  const product *c = u->w->impl;
   const int64_t panel = c->k * ELEMENT * BSM_PANEL;
   const int64_t first =
       u->group * bsm_cpu_div_up(c->co, BSM_PANEL) + u->column / BSM_PANEL;
@@ -389,7 +382,7 @@ typedef struct row_pointers {
 static void point_to_rows(const unit_state *u, int64_t row, int64_t rows,
                           row_pointers *out) {
   const work *w = u->w;
-  const product *c = w->c;
+  const product *c = w->impl;
   const int64_t map = u->group * c->co;
   int64_t offsets[MOST_ROWS];
   bsm_cpu_rows_offsets(&c->y_rows, row, (int)rows, offsets);
@@ -403,7 +396,7 @@ static void point_to_rows(const unit_state *u, int64_t row, int64_t rows,
 
 static void finish(const unit_state *u, const row_pointers *p, int64_t rows,
                    int64_t column, int64_t n) {
-  const product *c = u->w->c;
+  const product *c = u->w->impl;
   bsm_cpu_half_results_store(
       &c->results, &(bsm_cpu_half_block){.sums = u->sums,
                                          .sums_stride = sums_stride(c),
@@ -417,8 +410,8 @@ static void finish(const unit_state *u, const row_pointers *p, int64_t rows,
 
 static void run_tile(const unit_state *u, int64_t row, int64_t rows) {
   const work *w = u->w;
-  const product *c = w->c;
-  const uint8_t *x = w->x + u->group * c->ci * ELEMENT;
+  const product *c = w->impl;
+  const uint8_t *x = (const uint8_t *)w->x + u->group * c->ci * ELEMENT;
   const uint8_t *const *a =
       c->is_matrix
           ? find_matrix_rows(c, x, row, rows, u->rows)
@@ -445,7 +438,7 @@ static void run_tile(const unit_state *u, int64_t row, int64_t rows) {
 
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
-  const product *c = w->c;
+  const product *c = w->impl;
   const int64_t row_blocks = bsm_cpu_div_up(c->rows, c->row_block);
   const int64_t column_blocks = bsm_cpu_div_up(c->co, c->column_block);
   const int64_t first = index % row_blocks * c->row_block;
@@ -466,13 +459,7 @@ static void unit(void *arg, int64_t index, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const product *c = prepared->impl;
-  work w = {.c = c,
-            .x = bsm_cpu_input_address(prepared, r, 0),
-            .y = bsm_cpu_output_address(prepared, r, 0),
-            .residual =
-                c->has_residual ? bsm_cpu_input_address(prepared, r, 1) : NULL,
-            .scratch = r->scratch,
-            .slot_size = prepared->scratch_size / (size_t)c->half.base.slots};
+  work w = bsm_cpu_half_work_of(prepared, r, c->has_residual);
   bsm_cpu_parallel(r, c->half.base.slots,
                    c->groups * bsm_cpu_div_up(c->co, c->column_block) *
                        bsm_cpu_div_up(c->rows, c->row_block),
