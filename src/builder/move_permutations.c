@@ -63,14 +63,19 @@ static bsm_status add_shuffle(moving *m, const bsm_layer *layer, bsm_itensor *x,
   return BSM_OK;
 }
 
+/* A shuffle that has been set up takes the place of x. */
+static bsm_status put_shuffle(moving *m, bsm_layer *shuffle, bsm_itensor **x) {
+  *x = shuffle->outputs.items[0];
+  BSM_TRY_ALLOC(bsm_vec_push(m->scratch, &m->layers, shuffle));
+  return bsm_network_take_error(m->net);
+}
+
 static bsm_status add_permutation(moving *m, const bsm_layer *layer,
                                   bsm_itensor **x, bsm_dims permutation) {
   bsm_layer *shuffle;
   BSM_TRY(add_shuffle(m, layer, *x, &shuffle));
   bsm_shuffle_set_first_transpose(shuffle, permutation);
-  *x = shuffle->outputs.items[0];
-  BSM_TRY_ALLOC(bsm_vec_push(m->scratch, &m->layers, shuffle));
-  return bsm_network_take_error(m->net);
+  return put_shuffle(m, shuffle, x);
 }
 
 static bsm_status add_reshape(moving *m, const bsm_layer *layer,
@@ -78,9 +83,7 @@ static bsm_status add_reshape(moving *m, const bsm_layer *layer,
   bsm_layer *shuffle;
   BSM_TRY(add_shuffle(m, layer, *x, &shuffle));
   bsm_shuffle_set_reshape_dimensions(shuffle, dims);
-  *x = shuffle->outputs.items[0];
-  BSM_TRY_ALLOC(bsm_vec_push(m->scratch, &m->layers, shuffle));
-  return bsm_network_take_error(m->net);
+  return put_shuffle(m, shuffle, x);
 }
 
 /* ---- from behind a product to before it ---- */
