@@ -6,8 +6,7 @@
 #     the compiler's tools, with headers and libraries, for programs in C
 FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends \
-      cmake dpkg-dev file gcc libc6-dev libjansson-dev libnanopb-dev \
-      ninja-build zlib1g-dev \
+      cmake dpkg-dev file gcc libc6-dev libnanopb-dev ninja-build zlib1g-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .

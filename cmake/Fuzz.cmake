@@ -56,8 +56,8 @@ endif()
 # what was measured, and more than of those where one byte was changed.
 set(BSM_FUZZ_MUTATED
     calibration=40,30 compile=5,8 engine=20,28 exported=10,25 input_spec=40,20
-    ir_text=40,20 module=40,18 npy=40,8 pickle=40,20 schema=40,45 script=10,28
-    symbolic=40,32 timing_cache=40,20 zip=40,40)
+    ir_text=40,20 json=40,35 module=40,18 npy=40,8 pickle=40,20 schema=40,45
+    script=10,28 symbolic=40,32 timing_cache=40,20 zip=40,40)
 
 # The test of the mutator of `name`, in programs that replay.
 function(bsm_add_mutation_test name program folder)

@@ -61,7 +61,6 @@ write_basic_package_version_file(
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/bessemer-config.cmake
               ${PROJECT_BINARY_DIR}/bessemer-config-version.cmake
-              cmake/FindJansson.cmake
         DESTINATION ${package_dir}
         COMPONENT development)
 

@@ -88,36 +88,36 @@ function(bsm_set_kernel_flags)
       continue()
     endif()
     set(flags -O3 -ffp-contract=off)
-    if(BSM_FUZZ)
+    if(BSM_FUZZ OR BSM_SANITIZE STREQUAL "integer")
       # Fuzzing is about parsers; instrumented kernels take minutes to compile.
-      # The sanitizer builds run them.
+      # The sanitizer builds run them. Integers of tensors wrap as is meant.
       list(APPEND flags -fno-sanitize=all)
     elseif(BSM_SANITIZE)
       set(flags -O2 -ffp-contract=off)
-    elseif(BSM_X86 AND source MATCHES "/(typed_gemm|vector_math)_scalar\\.c$")
+    elseif(BSM_X86 AND source MATCHES "/(planar_f32|sample_f32|typed_gemm|vector_math)_scalar\\.c$")
       # For CPUs older than AVX2.
       set(flags -Os -ffp-contract=off)
     elseif(source MATCHES "/(recurrent|few_bits)_f32_scalar\\.c$")
       # Many times smaller than unrolled, and faster.
-      set(flags -O2 -ffp-contract=off -DBSM_K_ROLLED)
+      set(flags $<IF:$<BOOL:${BSM_X86}>,-Os,-O2> -ffp-contract=off -DBSM_K_ROLLED)
     elseif(BSM_X86 AND source MATCHES "/(depthwise|winograd)_f32_scalar\\.c$")
       # Rolled, the compiler chooses what to unroll: half the size, as fast.
       set(flags -O3 -ffp-contract=off -DBSM_K_ROLLED)
       if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
         list(APPEND flags -fno-unswitch-loops)
       endif()
-    elseif(source MATCHES "/lanes\\.c$")
+    elseif(source MATCHES "/(best|lanes|strided|take)\\.c$")
       set(flags -O2 -ffp-contract=off -ftree-vectorize)
       if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
         list(APPEND flags -fvect-cost-model=cheap)
       endif()
     elseif(BSM_X86
            AND source MATCHES
-               "/(rows|int8|half|half_convert|(planar|recurrent|depthwise|winograd|few_bits)_f32)_(avx2|avx512|avx2_vnni|avx512_vnni|avx512_bf16|amx)\\.c$")
+               "/(gemm_f32_half|gemm_f32|rows|int8|half|half_convert|sample_f32|(planar|recurrent|depthwise|winograd|few_bits)_f32)_(avx2|avx512|avx2_vnni|avx512_vnni|avx512_bf16|amx)\\.c$")
       # Vectors and unrolling are written out: up to a quarter smaller, as fast.
       set(flags -O2 -ffp-contract=off)
     elseif(BSM_X86
-           AND source MATCHES "/(attention_f32|rows|int8|half|planar_f32|half_convert)_scalar\\.c$")
+           AND source MATCHES "/(attention_f32|rows|int8|half|half_convert)_scalar\\.c$")
       # For CPUs older than AVX2; not in what takes their time.
       set(flags -O2 -ffp-contract=off)
     endif()
@@ -145,11 +145,13 @@ endfunction()
 # that models seldom leave to it, is compiled for size: half of the library that
 # is no kernel.
 set(BSM_SMALL_FAMILIES
+    activation
     attention
     attribute
     complex
     complex_number
     container
+    conv
     create
     distance
     embedding_bag
@@ -166,6 +168,7 @@ set(BSM_SMALL_FAMILIES
     linalg_spectral
     loss
     loss_margin
+    matmul
     norm
     number
     packed_sequence
@@ -175,9 +178,11 @@ set(BSM_SMALL_FAMILIES
     quantized_decomposed
     random
     rearrange
+    reduce
     rnn
     segment
     shape
+    sort
     special
     statistics
     stft
@@ -226,7 +231,7 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_convolution*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_deconvolution.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_device.c
-     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_element_wise.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_element_wise*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_few_bits_matrix.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_gather.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_gemm.c
@@ -245,6 +250,8 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_regions.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_resize.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_non_zero.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_sample.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_scatter.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_softmax.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_typed*.c)
 list(APPEND BSM_SMALL_FILES ${sources})
@@ -311,9 +318,6 @@ target_sources(bsm_targets
 target_compile_definitions(bsm_base PRIVATE _GNU_SOURCE)
 if(TARGET bsm_torchscript)
   target_link_libraries(bsm_torchscript PUBLIC ZLIB::ZLIB)
-endif()
-if(TARGET bsm_exported)
-  target_link_libraries(bsm_exported PUBLIC Jansson::Jansson)
 endif()
 
 # bsm_needed_layers(OUT SOURCE [LAYERS...]): the named layers, those whose

@@ -61,7 +61,6 @@ if(BSM_BUILD_COMPILER)
   bsm_add_libraries(bessemer ${BSM_RUNTIME_OBJECTS} ${BSM_PLANNING_OBJECTS}
                     ${BSM_COMPILER_OBJECTS})
   foreach(target IN ITEMS bessemer bessemer-static)
-    target_link_libraries(${target} PRIVATE ZLIB::ZLIB Jansson::Jansson
-                                            ${CMAKE_DL_LIBS})
+    target_link_libraries(${target} PRIVATE ZLIB::ZLIB ${CMAKE_DL_LIBS})
   endforeach()
 endif()

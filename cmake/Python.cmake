@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The part of the Python package that is compiled: the extension module, and
-# the library beside it, stripped, with what it needs that not every system has.
+# the library beside it, stripped. What that needs is on every Linux that
+# manylinux knows, zlib too.
 # pyproject.toml builds the wheel of this; the component "python" is what it
 # installs.
 
@@ -41,20 +42,3 @@ install(
   RENAME $<TARGET_SONAME_FILE_NAME:bessemer>
   DESTINATION ${destination}
   COMPONENT python)
-
-# Jansson comes along under the name that the library asks for; zlib is on every
-# Linux that manylinux knows.
-get_target_property(jansson Jansson::Jansson IMPORTED_LOCATION)
-if(jansson MATCHES "[.]so")
-  execute_process(COMMAND ${CMAKE_READELF} -d ${jansson} OUTPUT_VARIABLE dynamic
-                  RESULT_VARIABLE failed)
-  if(failed OR NOT dynamic MATCHES "soname: \\[([^]]+)\\]")
-    message(FATAL_ERROR "${jansson}: no soname")
-  endif()
-  set(jansson_name ${CMAKE_MATCH_1})
-  file(REAL_PATH ${jansson} jansson_file)
-  install(FILES ${jansson_file} RENAME ${jansson_name}
-          DESTINATION ${destination} COMPONENT python)
-  set_target_properties(bessemer PROPERTIES INSTALL_RPATH "$ORIGIN"
-                                            BUILD_WITH_INSTALL_RPATH ON)
-endif()

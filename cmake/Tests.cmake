@@ -23,6 +23,7 @@ set(BSM_CONFORMANCE_CUDA_recurrent_step_test 1)
 set(BSM_CONFORMANCE_CUDA_typed_product_step_test 1)
 set(BSM_CONFORMANCE_CUDA_hostile_step_test 1)
 set(BSM_CONFORMANCE_CUDA_int8_step_test 12)
+set(BSM_CONFORMANCE_CUDA_fp8_step_test 8)
 set(BSM_CONFORMANCE_CUDA_weight_bits_step_test 40)
 # Those that are also run in half and bfloat16, on GPUs and on the CPU, and
 # which part of them.
@@ -33,15 +34,17 @@ set(BSM_CONFORMANCE_NARROW_matrix_multiply_step_test 8)
 set(BSM_CONFORMANCE_NARROW_attention_step_test 16)
 set(BSM_CONFORMANCE_NARROW_rows_step_test 4)
 set(BSM_CONFORMANCE_NARROW_window_step_test 4)
-# Into how many processes such programs are split on a GPU.
+# Into how many processes such programs are split on a GPU, and those with the
+# most kernels.
 set(BSM_GPU_SHARDS 8)
-# Those with the most kernels.
+set(BSM_GPU_LONG_SHARDS 16)
 set(BSM_GPU_LONG
     "/(element_wise|scatter|attention|convolution)_step_test|/(models|programs|exported_models|ranging_models|dynamic_shapes)_test"
 )
 # Programs in which a target takes no step at all.
 set(BSM_CONFORMANCE_NONE_remote attention_step_test convolution_chain_step_test
-    int8_step_test recurrent_step_test scatter_step_test select_step_test
+    fp8_step_test int8_step_test recurrent_step_test scatter_step_test
+    sample_step_test select_step_test
     typed_product_step_test)
 
 find_package(PkgConfig QUIET)
@@ -74,13 +77,14 @@ file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
 # Engines that tests build are not noted as the user's.
 set(BSM_TEST_VARIABLES "BESSEMER_BUILT_ENGINES=")
 
-# Tests that need a GPU are of the configuration Gpu: scripts/check_gpu.sh.
+# Tests that need a GPU are of the configuration Gpu: scripts/check_gpu.sh, which
+# says how many there are. Each test gets one of them.
 function(bsm_add_gpu_test name)
   add_test(
     NAME gpu/${name}
     CONFIGURATIONS Gpu
     COMMAND ${CMAKE_COMMAND} -E env BSM_TEST_TARGET=cuda ${BSM_TEST_VARIABLES}
-            ${ARGN})
+            ${PROJECT_SOURCE_DIR}/scripts/on_gpu.sh ${ARGN})
   # Compiling the kernels takes most of the time. Those that take long begin
   # first; shares of one program need the same kernels, and do better behind
   # each other.
@@ -89,17 +93,23 @@ function(bsm_add_gpu_test name)
     set(cost 100)
   endif()
   if(name MATCHES "/([0-9]+)$")
-    math(EXPR cost "${cost} + 10 * (1 + ${BSM_GPU_SHARDS} - ${CMAKE_MATCH_1})")
+    math(EXPR cost
+         "${cost} + 5 * (1 + ${BSM_GPU_LONG_SHARDS} - ${CMAKE_MATCH_1})")
   endif()
-  set_tests_properties(gpu/${name} PROPERTIES LABELS gpu TIMEOUT 1800 COST
-                                              ${cost})
+  set_tests_properties(
+    gpu/${name} PROPERTIES LABELS gpu TIMEOUT 1800 COST ${cost} RESOURCE_GROUPS
+                           "gpus:1")
 endfunction()
 
-# bsm_add_gpu_shards(NAME COUNT COMMAND... [-- ARGUMENTS...]): so many processes
-# that share the work of a program. Each piece of it has kernels of its own,
-# which a process compiles one after the other.
-function(bsm_add_gpu_shards name count)
+# bsm_add_gpu_shards(NAME COMMAND... [-- ARGUMENTS...]): processes that share the
+# work of a program. Each piece of it has kernels of its own, which a process
+# compiles one after the other.
+function(bsm_add_gpu_shards name)
   set(command ${ARGN})
+  set(count ${BSM_GPU_SHARDS})
+  if(name MATCHES "${BSM_GPU_LONG}")
+    set(count ${BSM_GPU_LONG_SHARDS})
+  endif()
   set(behind)
   list(FIND ARGN "--" at)
   if(at GREATER -1)
@@ -237,16 +247,15 @@ foreach(source IN LISTS test_sources)
     endif()
     if(DEFINED BSM_CONFORMANCE_CUDA_${name})
       if(name MATCHES "_step_test$")
-        bsm_add_gpu_shards(${layer}/${name} ${BSM_GPU_SHARDS}
-                           $<TARGET_FILE:${name}> cuda)
+        bsm_add_gpu_shards(${layer}/${name} $<TARGET_FILE:${name}> cuda)
       else()
         bsm_add_gpu_test(${layer}/${name} $<TARGET_FILE:${name}> cuda)
       endif()
     endif()
     if(DEFINED BSM_CONFORMANCE_NARROW_${name})
       foreach(dtype IN ITEMS f16 bf16)
-        bsm_add_gpu_shards(${layer}_${dtype}/${name} ${BSM_GPU_SHARDS}
-                           $<TARGET_FILE:${name}> cuda -- ${dtype})
+        bsm_add_gpu_shards(${layer}_${dtype}/${name} $<TARGET_FILE:${name}>
+                           cuda -- ${dtype})
       endforeach()
     endif()
     if(DEFINED BSM_CONFORMANCE_CUDA_${name} AND BSM_HOST_CXX)
@@ -273,8 +282,7 @@ foreach(source IN LISTS test_sources)
     add_dependencies(test_programs_remote remote_${name})
     bsm_add_c_test(${layer}/remote/${name} "${layer};remote" remote_${name})
     if(name MATCHES "^(models|op_suite_engine|programs)_test$")
-      bsm_add_gpu_shards(${layer}/${name} ${BSM_GPU_SHARDS}
-                         $<TARGET_FILE:remote_${name}>)
+      bsm_add_gpu_shards(${layer}/${name} $<TARGET_FILE:remote_${name}>)
     else()
       bsm_add_gpu_test(${layer}/${name} $<TARGET_FILE:remote_${name}>)
     endif()
@@ -288,9 +296,18 @@ endforeach()
 
 foreach(name IN ITEMS code_forms_test cuda_int8_test cuda_op_suite_test
                       cuda_precision_test cuda_tf32_test cuda_timer_test
-                      gpu_failures_test gpu_stress_test squeeze_excite_test)
+                      gpu_contexts_test gpu_devices_test gpu_failures_test
+                      gpu_stress_test squeeze_excite_test group_norm_test)
   if(TEST cuda/${name})
     bsm_use_standins(cuda/${name})
+  endif()
+endforeach()
+
+# Those that a GPU can do as well as the stand-in.
+foreach(name IN ITEMS cuda_int8_test cuda_precision_test cuda_tf32_test
+                      gpu_contexts_test squeeze_excite_test group_norm_test)
+  if(TARGET ${name})
+    bsm_add_gpu_test(cuda/${name} $<TARGET_FILE:${name}>)
   endif()
 endforeach()
 
@@ -299,6 +316,11 @@ endforeach()
 if(TARGET gpu_stress_test)
   bsm_add_gpu_test(cuda/gpu_stress_test $<TARGET_FILE:gpu_stress_test> 60 10000)
   set_tests_properties(gpu/cuda/gpu_stress_test PROPERTIES LABELS "gpu;stress")
+endif()
+# On all GPUs.
+if(TARGET gpu_devices_test)
+  bsm_add_gpu_test(cuda/gpu_devices_test $<TARGET_FILE:gpu_devices_test>)
+  set_tests_properties(gpu/cuda/gpu_devices_test PROPERTIES RESOURCE_GROUPS "")
 endif()
 # Alone as well: it takes all memory of the GPU.
 if(TARGET gpu_failures_test)

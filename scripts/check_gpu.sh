@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # check_gpu.sh BUILD_DIR [OPTIONS] [CTEST ARGUMENTS]: runs the tests of steps,
-# operators, models, programs, plug-ins, ranging shapes and failures on GPU 0,
-# and puts it under load. Needs the driver, and NVRTC to compile kernels; fails
-# when either is missing.
+# operators, models, programs, plug-ins, ranging shapes and failures on GPUs,
+# and puts the first one under load. Needs the driver, and NVRTC to compile
+# kernels; fails when either is missing.
 #
-#   -j N          processes beside each other (one for each CPU). They compile
-#                 kernels, which takes most of the time, and share those that
-#                 they have compiled, in BUILD_DIR/gpu-kernels.
+#   -j N, --jobs N   processes beside each other (one for each CPU). They
+#                 compile kernels, which takes most of the time, and share those
+#                 that they have compiled, in BUILD_DIR/gpu-kernels.
+#   --gpus N      on so many GPUs, of CUDA_VISIBLE_DEVICES or of the machine
+#                 (all of them), which processes are given in turn
 #   --sample N    of the steps and operators one in N
 #   --seconds N   each program begins nothing new after so long
 #   --limit N     ends after so many seconds; --continue does the rest
@@ -26,6 +28,7 @@ export LC_ALL=C # what is sorted here is joined there
 build=${1:?usage: check_gpu.sh BUILD_DIR [OPTIONS] [CTEST ARGUMENTS]}
 shift
 jobs=$(nproc)
+gpus=
 sanitize=
 tests=yes
 stress=60:10000
@@ -33,7 +36,8 @@ limit=
 continue=
 while [ $# -gt 0 ]; do
   case $1 in
-    -j) jobs=$2; shift ;;
+    -j | --jobs) jobs=$2; shift ;;
+    --gpus) gpus=$2; shift ;;
     --sample) BSM_TEST_SAMPLE=$2; export BSM_TEST_SAMPLE; shift ;;
     --seconds) BSM_TEST_SECONDS=$2; export BSM_TEST_SECONDS; shift ;;
     --limit) limit=$2; shift ;;
@@ -59,6 +63,43 @@ if [ -n "$BESSEMER_KERNEL_CACHE" ]; then
   chmod go= "$BESSEMER_KERNEL_CACHE" # where others have a right, none is used
 fi
 status=0
+
+# How many GPUs there are to test on.
+count_gpus() {
+  if [ -n "${CUDA_VISIBLE_DEVICES:-}" ]; then
+    echo "$CUDA_VISIBLE_DEVICES" | tr ',' '\n' | grep -c .
+  else
+    nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true
+  fi
+}
+
+# What CTest gives to tests, as it is told from a file: of each GPU as many
+# places as let all processes run.
+write_resources() {
+  there=$(count_gpus)
+  [ "$there" -gt 0 ] || there=1
+  if [ -z "$gpus" ] || [ "$gpus" -gt "$there" ]; then gpus=$there; fi
+  places=$(((jobs + gpus - 1) / gpus))
+  i=0
+  list=
+  while [ $i -lt "$gpus" ]; do
+    list="$list${list:+, }{\"id\": \"$i\", \"slots\": $places}"
+    i=$((i + 1))
+  done
+  resources=$(cd "$build" && pwd)/gpu-resources.json
+  echo "{\"version\": {\"major\": 1, \"minor\": 0}," \
+    "\"local\": [{\"gpus\": [$list]}]}" >"$resources"
+  echo "$jobs processes on $gpus GPUs"
+}
+
+# The kernels for all steps of a kind, which nearly every program needs: by all
+# CPUs, before programs wait for each other.
+compile_general() {
+  "$build/bessemer" compile --no-timing --target cuda --unrecorded \
+    -o "$build/gpu-general.bsm" "$(dirname "$0")/../tests/data/ranging/sides.ts" \
+    "[(1,6);(3,6);(24,6)]" || status=1
+  rm -f "$build/gpu-general.bsm"
+}
 
 # Adds what passed, in the words of ctest, to the names of those that did before;
 # a run that was stopped has left its log, too.
@@ -91,10 +132,17 @@ run_tests() {
     echo "all programs passed before"
     return
   fi
+  [ -z "$limit" ] || limit=$(date -d "$limit seconds" +%T)
+  write_resources
+  compile_general
   # The slowest first, so that none of them is left at the end.
   ctest --test-dir "$build" -C Gpu -L '^gpu$' -LE '^stress$' --no-tests=error \
-    -I "$build/gpu-left" ${limit:+--stop-time "$(date -d "$limit seconds" +%T)"} \
-    --output-on-failure -j "$jobs" "$@" >"$build/gpu-tests.log" 2>&1 || status=1
+    -I "$build/gpu-left" ${limit:+--stop-time "$limit"} \
+    --resource-spec-file "$resources" --output-on-failure \
+    -j "$jobs" "$@" >"$build/gpu-tests.log" 2>&1 || status=1
+  # What programs said; listing programs writes over it.
+  cp "$build/Testing/Temporary/LastTest.log" "$build/gpu-output.log" ||
+    : >"$build/gpu-output.log"
   note_passed
   grep -E 'Failed|Timeout|\*\*\*' "$build/gpu-tests.log" | sort -u | head -40
   [ $status -eq 0 ] || grep -E '\[   LINE|FAILED|error:|differs|expected' \
@@ -103,11 +151,17 @@ run_tests() {
   sed -nE 's/.* Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec$/\2 \1/p' \
     "$build/gpu-tests.log" | sort -rn | head -10
   grep -E 'tests passed|Total Test time' "$build/gpu-tests.log"
+  # What is less than the time times the processes, they have waited: for a GPU
+  # that others had, or for memory.
+  awk -F '[ms ]+' '/^CPU time:$/ { lines = 2; next }
+    lines-- > 0 { user += 60 * $1 + $2; system_ += 60 * $3 + $4 }
+    END { printf "CPU time: %.0f s, of the system %.0f s\n", user, system_ }' \
+    "$build/gpu-output.log"
   echo "$(wc -l <"$build/gpu-passed") programs passed," \
     "$(list_left "$@" | tr ',' '\n' | sed 1,3d | grep -c .) are left"
   # What ran where, and what was left out.
-  grep -hE 'ran on the device|left out' \
-    "$build/Testing/Temporary/LastTest.log" | sort | uniq -c | head -20
+  grep -hE 'ran on the device|left out' "$build/gpu-output.log" |
+    sort | uniq -c | head -20
 }
 
 run_stress() {

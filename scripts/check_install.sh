@@ -90,7 +90,7 @@ if command -v dpkg-shlibdeps >/dev/null; then
     echo "$package $(dpkg-deb -f "$file" Depends)" >>"$work/depends"
   done
   [ "$(wc -l <"$work/depends")" -eq 3 ]
-  grep -q '^bessemer .*libjansson4' "$work/depends"
+  grep -q '^bessemer .*zlib1g' "$work/depends"
   grep -q '^libbessemer-dev .*libbessemer[0-9]* (= ' "$work/depends"
   grep -q '^libbessemer[0-9]* .*libc6' "$work/depends"
   env -u LD_LIBRARY_PATH "$work/root/usr/bin/bessemer" run \

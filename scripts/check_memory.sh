@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # check_memory.sh: builds with MemorySanitizer, which finds the use of what was
 # never written, and runs the tests of what reads files. All that runs has to be
-# instrumented, so zlib, Jansson and cmocka are built from Debian's sources,
-# which apt fetches into the build folder. Needs clang with its runtimes
+# instrumented, so zlib and cmocka are built from Debian's sources, which apt
+# fetches into the build folder. Needs clang with its runtimes
 # (libclang-rt-14-dev); takes two minutes of CPU.
 #
 # BSM_GROUPS: other groups of tests than those below, such as "backend runtime".
@@ -30,7 +30,7 @@ build_libraries() {
     -o APT::Sandbox::User=root)
   apt-get "${how[@]}" update >"$apt/log"
   (cd "$folder" && apt-get "${how[@]}" --download-only source \
-    zlib jansson cmocka >>"$apt/log")
+    zlib cmocka >>"$apt/log")
   local archive
   for archive in "$folder"/*.orig.tar.*; do
     [[ $archive == *.asc ]] || tar xf "$archive" -C "$folder"
@@ -39,12 +39,6 @@ build_libraries() {
   (cd "$folder"/zlib-* && "${cc[@]}" adler32.c compress.c crc32.c deflate.c \
     inffast.c inflate.c inftrees.c trees.c uncompr.c zutil.c &&
     ar rcs "$folder/libz.a" ./*.o)
-  (cd "$folder"/jansson-*/src && : >jansson_private_config.h &&
-    "${cc[@]}" -DHAVE_STDINT_H -DHAVE_SYS_TYPES_H -DHAVE_UNISTD_H \
-      -DHAVE_FCNTL_H -DHAVE_SYS_TIME_H -DHAVE_LOCALE_H -DHAVE_STRTOLL \
-      -DHAVE_LOCALECONV -DHAVE_ENDIAN_H -DUSE_URANDOM \
-      -DINITIAL_HASHTABLE_ORDER=3 ./*.c &&
-    ar rcs "$folder/libjansson.a" ./*.o)
   (cd "$folder"/cmocka-* && "${cc[@]}" -Iinclude -DHAVE_MALLOC_H \
     -DHAVE_STRINGS_H -DHAVE_INTTYPES_H -DHAVE_SIGNAL_H -DHAVE_TIME_H \
     -DHAVE_STRUCT_TIMESPEC -DHAVE_CLOCK_GETTIME -DHAVE_STRSIGNAL \
@@ -59,7 +53,6 @@ cmake -S . -B "$root/memory" -G Ninja "${launcher[@]}" \
   "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g" -DBSM_SANITIZE=memory \
   -DBSM_HOST_CXX=NO -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON \
   -DNANOPB_LIBRARY=NO "-DZLIB_LIBRARY=$libraries/libz.a" \
-  "-DJANSSON_LIBRARY=$libraries/libjansson.a" \
   "-DCMOCKA_LIBRARY=$libraries/libcmocka.a" >"$root/memory.log" || {
   tail -20 "$root/memory.log"
   exit 1

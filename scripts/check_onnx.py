@@ -21,6 +21,7 @@ DATA = os.path.join(SOURCES, "tests", "data")
 LIMIT = 1e-4
 # What is refused, and a part of the message.
 REFUSED = {
+    "float8": "a cast to a dtype that ONNX lacks",
     "integer_net": "convolutions of integers",
     "operators": "aten::digamma",
     "quantized": "",

@@ -30,6 +30,10 @@ def from_torch():
         import torch.ao.quantization.fx._decomposed  # noqa: F401
     except ImportError:
         pass
+    try:  # registers transformers::*
+        import transformers.integrations.moe  # noqa: F401
+    except ImportError:
+        pass
     sys.path.append(DATA)
     import own_ops  # noqa: F401  registers bessemer::*
     try:  # registers torchao::*

@@ -33,7 +33,6 @@ for kind in "$@"; do
       need_command cmake cmake
       need_command ninja ninja-build
       need_header zlib.h zlib1g-dev
-      need_header jansson.h libjansson-dev
       ;;
     test)
       need_header cmocka.h libcmocka-dev

@@ -373,6 +373,9 @@ static error_t compile_option(int key, char *arg, struct argp_state *state) {
     case BSM_KEY_MAX_MEMORY:
       cli->limits.max_memory_bytes = parse_limit(state, "max-memory", arg);
       return 0;
+    case BSM_KEY_MAX_WORK:
+      cli->limits.max_work = parse_limit(state, "max-work", arg);
+      return 0;
     case BSM_KEY_MAX_NODES:
       cli->limits.max_nodes = parse_limit(state, "max-nodes", arg);
       return 0;

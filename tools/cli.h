@@ -125,6 +125,7 @@ enum {
   BSM_KEY_MAX_UNROLLED_NODES,
   BSM_KEY_MAX_NODES,
   BSM_KEY_MAX_MEMORY,
+  BSM_KEY_MAX_WORK,
   BSM_KEY_MAX_INSTRUCTIONS,
   BSM_KEY_NO_GRAPHS,
   BSM_KEY_MAX_RUN_BYTES,
@@ -268,8 +269,8 @@ enum {
        "TEXT",                                                                 \
        0,                                                                      \
        "What to build for: cpu, this machine's, or for any machine "           \
-       "cpu:ISA,threads=N,l2=BYTES; bessemer targets tells this machine's "    \
-       "(cpu)",                                                                \
+       "cpu:ISA,threads=N,l2=BYTES,vnni=no; bessemer targets tells this "      \
+       "machine's (cpu)",                                                      \
        0},                                                                     \
       {"strip",                                                                \
        BSM_KEY_STRIP,                                                          \
@@ -398,6 +399,13 @@ enum {
        "N",                                                                    \
        0,                                                                      \
        "Fail when loading and lowering take more bytes than this",             \
+       0},                                                                     \
+      {"max-work",                                                             \
+       BSM_KEY_MAX_WORK,                                                       \
+       "N",                                                                    \
+       0,                                                                      \
+       "Compute what is constant up to N multiply-adds and visits of "         \
+       "elements; the rest is left to the engine",                             \
        0},                                                                     \
       {"truncate-long-and-double",                                             \
        BSM_KEY_TRUNCATE,                                                       \

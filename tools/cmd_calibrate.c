@@ -151,7 +151,8 @@ const struct argp bsm_argp_calibrate = {
     .doc =
         "Runs a model on sample data and writes the ranges of its values, with "
         "which compile --precision int8 --calibration FILE lets layers compute "
-        "in int8."
+        "in int8, and with fp8 in that. With --precision fp8 layers are "
+        "measured so."
         "\v"
         "A layer's loss is the part of the model's outputs that is noise when "
         "that layer alone computes in int8, by root mean squares; its SQNR "
@@ -190,7 +191,8 @@ static bool range_of(const bsm_calibration *calibration, const char *tensor,
   return false;
 }
 
-static bsm_status print_report(const bsm_calibration *calibration) {
+/* `fp8`: layers were measured in that. */
+static bsm_status print_report(const bsm_calibration *calibration, bool fp8) {
   const size_t count = bsm_calibration_layer_count(calibration);
   size_t narrow = 0;
   double all = 0, done = 0;
@@ -223,7 +225,9 @@ static bsm_status print_report(const bsm_calibration *calibration) {
   }
   printf("%zu of %zu layers in int8, with %.1f%% of their operations", narrow,
          count, 100 * done / all);
-  if (!isnan(info.loss)) printf("; loss %.3g", info.loss);
+  if (!isnan(info.loss)) {
+    printf("; loss %.3g%s", info.loss, fp8 ? ", in fp8" : "");
+  }
   printf("\n");
   return BSM_OK;
 }
@@ -350,7 +354,9 @@ static bsm_status calibrate_on(calibrate_cli *c, bsm_session *session,
     status = bsm_calibration_save_tensorrt(made, c->tensorrt);
   }
   if (!status && c->report) status = write_report(c->report, made);
-  if (!status) status = print_report(made);
+  const uint32_t narrow = BSM_PRECISION_FP8 | BSM_PRECISION_INT8;
+  const bool fp8 = (c->cli.precisions & narrow) == BSM_PRECISION_FP8;
+  if (!status) status = print_report(made, fp8);
   if (!status && data->dropped) {
     bsm_log(&c->cli.logger, BSM_LOG_LEVEL_WARNING,
             "%llu rows were left out, as they do not fill a batch",

@@ -172,6 +172,7 @@ static void warn_of_options(const bsm_cli *cli) {
                      : cli->limits.max_unrolled_nodes ? "--max-unrolled-nodes"
                      : cli->limits.max_nodes          ? "--max-nodes"
                      : cli->limits.max_memory_bytes   ? "--max-memory"
+                     : cli->limits.max_work           ? "--max-work"
                      : cli->truncate       ? "--truncate-long-and-double"
                      : cli->strip          ? "--strip"
                      : cli->prefer_size    ? "--prefer-size"

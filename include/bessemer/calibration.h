@@ -97,7 +97,9 @@ typedef struct bsm_calibrate_options {
 #define BSM_CALIBRATE_OPTIONS_INIT BSM_SIZED_INIT(bsm_calibrate_options)
 
 /* Calibrates a model on the CPU. `compiling` gives the method, the inputs and
- * what else matters of the options for compiling, or is NULL. Memory is
+ * what else matters of the options for compiling, or is NULL. Where its
+ * precisions have fp8 and not int8, layers are measured in fp8. A calibration
+ * serves both: what is said of int8 here and below holds for fp8. Memory is
  * bounded: the values of one batch, and a histogram of 64 KiB for each tensor.
  * BSM_INVALID_ARGUMENT: there is no data; a batch does not fit the inputs; the
  * values of a tensor, which is named, are NaN or infinite; there is no layer

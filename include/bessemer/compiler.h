@@ -261,7 +261,8 @@ typedef struct bsm_compile_options {
   size_t min_block_size;
   /* What to build for: "cpu", this machine's, or the whole text of a target,
    * such as "cpu:avx2,threads=4,l2=512K", for any machine of that kind; see
-   * bsm_target_text. When nothing is timed, an engine depends only on the
+   * bsm_target_text. Instruction sets are scalar, avx2, avx512, avx512_bf16,
+   * amx and neon. When nothing is timed, an engine depends only on the
    * model, the target and the options, not on the machine that builds it.
    * Timing needs a machine that can run the engine (without no_timing,
    * BSM_UNSUPPORTED on others). NULL: "cpu".
@@ -286,7 +287,9 @@ typedef struct bsm_compile_options {
    * an engine is slow. */
   uint64_t reference;
   /* The ranges by which layers compute in int8, which `precisions` has to
-   * allow; need not outlive the call. NULL: none.
+   * allow; need not outlive the call. A network that the target expects to be
+   * slower so stays in float32, but for layers that an override wants in int8,
+   * or with `prefer_size`. NULL: none.
    * BSM_INVALID_ARGUMENT: it is of another model, or int8 is not allowed.
    * BSM_UNSUPPORTED: shapes range, or the model branches on data. */
   const bsm_calibration *calibration;
@@ -313,7 +316,7 @@ typedef struct bsm_compile_options {
   /* Small engines rather than fast ones: convolutions keep their kernels as
    * they are, which transformed for Winograd's algorithm take up to four times
    * the room, and layers have 16 bits where these are allowed, or the model's,
-   * though float32 were faster. */
+   * or int8 by a calibration, though float32 were faster. */
   bool prefer_size;
 } bsm_compile_options;
 #define BSM_COMPILE_OPTIONS_INIT BSM_SIZED_INIT(bsm_compile_options)

@@ -35,10 +35,15 @@ typedef struct bsm_limits {
    * may take at one time, in one call. (60 MiB, and 64 times the size of the
    * file) */
   uint64_t max_memory_bytes;
+  /* What may be computed while loading or compiling, in one call:
+   * multiply-adds, and elements visited. Constants that take more are left to
+   * the engine; what has to be known, as the state that __setstate__ makes, is
+   * an error. (2^27, and 1000 times the bytes of the file) */
+  uint64_t max_work;
 } bsm_limits;
 
 #define BSM_LIMITS_INIT \
-  { sizeof(bsm_limits), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(bsm_limits), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 BSM_EXTERN_C_END
 

@@ -73,7 +73,8 @@ typedef struct bsm_weights {
   X(INT8_CONVOLUTION, 34, "int8_convolution")     \
   X(NON_ZERO, 35, "non_zero")                     \
   X(NMS, 36, "nms")                               \
-  X(REGIONS, 37, "regions")
+  X(REGIONS, 37, "regions")                       \
+  X(SAMPLE, 38, "sample")
 
 typedef enum bsm_layer_kind {
 #define X(name, number, text) BSM_LAYER_##name = number,
@@ -231,6 +232,13 @@ typedef enum bsm_resize_mode {
   BSM_RESIZE_CUBIC = 2,
   BSM_RESIZE_NEAREST_EXACT = 3
 } bsm_resize_mode;
+
+/* What is outside of an image that is sampled. */
+typedef enum bsm_sample_padding {
+  BSM_SAMPLE_ZEROS = 0,
+  BSM_SAMPLE_BORDER = 1,
+  BSM_SAMPLE_REFLECTION = 2
+} bsm_sample_padding;
 
 typedef enum bsm_padding_mode {
   BSM_PADDING_CONSTANT = 0,
@@ -396,6 +404,16 @@ BSM_API bsm_layer *bsm_network_add_parametric_relu(bsm_network *net,
 BSM_API bsm_layer *bsm_network_add_resize(bsm_network *net, bsm_itensor *input,
                                           bsm_resize_mode mode,
                                           bsm_dims output_size);
+/* PyTorch's grid_sample: an image [N, C, spatial...] with 2 or 3 spatial
+ * dimensions, at places [N, places..., spatial], as many dimensions of places:
+ * each has a coordinate for each spatial dimension, the last one's first. Gives
+ * [N, C, places...]. Nearest, linear, or with 2 dimensions cubic; the dtype is
+ * float32. */
+BSM_API bsm_layer *bsm_network_add_sample(bsm_network *net, bsm_itensor *image,
+                                          bsm_itensor *grid,
+                                          bsm_resize_mode mode,
+                                          bsm_sample_padding padding,
+                                          bool align_corners);
 BSM_API bsm_layer *bsm_network_add_select(bsm_network *net,
                                           bsm_itensor *condition,
                                           bsm_itensor *then_input,

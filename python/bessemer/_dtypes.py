@@ -7,13 +7,15 @@ NAMES = ("uint8", "int8", "int16", "int32", "int64", "float16", "float32",
          "float64", "complex32", "complex64", "complex128", "bool", "qint8",
          "quint8", "qint32", "bfloat16")
 _NUMBERS = {name: number for number, name in enumerate(NAMES)}
+_NUMBERS.update(float8_e5m2=23, float8_e4m3fn=24)
+_NAMES = {number: name for name, number in _NUMBERS.items()}
 _NUMBERS.update(half=5, float=6, double=7, short=2, int=3, long=4, cfloat=9,
                 cdouble=10)
 
 
 def name_of(number):
     """PyTorch's name; "undefined" for what only a run knows."""
-    return NAMES[number] if 0 <= number < len(NAMES) else "undefined"
+    return _NAMES.get(number, "undefined")
 
 
 def number_of(dtype):
@@ -28,7 +30,7 @@ def number_of(dtype):
         return _NUMBERS[np.dtype(dtype).name]
     except (TypeError, KeyError):
         raise TypeError(f"{dtype!r} is no dtype that Bessemer has: "
-                        + ", ".join(NAMES)) from None
+                        + ", ".join(_NAMES.values())) from None
 
 
 def numpy_of(number):

@@ -23,7 +23,7 @@ def right(engine, images, labels):
 def in_int8(digits, calibration, count=360):
     return bessemer.compile(digits, inputs=[bessemer.Input((count, 1, 8, 8))],
                             precision="int8", calibration=calibration,
-                            timing=False, threads=1)
+                            timing=False, threads=1, prefer_size=True)
 
 
 def test_what_a_calibration_tells(calibration):
@@ -141,6 +141,7 @@ def test_modules_of_pytorch():
     data = [torch.randn(4, 24) for _ in range(4)]
     made = bessemer.calibrate(model, data, [data[0]], calibrator="min-max")
     engine = bessemer.compile(model, [data[0]], calibration=made,
-                              precision="int8", timing=False)
+                              precision="int8", timing=False,
+                              prefer_size=True)
     want = model(data[0]).detach()
     assert 0 < (engine(data[0]) - want).norm() < 0.05 * want.norm()

@@ -25,9 +25,7 @@ static inline bsm_c128 bsm_c_scale(bsm_c128 a, double s) {
 static inline bool bsm_c_equal(bsm_c128 a, bsm_c128 b) {
   return a.re == b.re && a.im == b.im;
 }
-static inline double bsm_c_abs(bsm_c128 a) {
-  return hypot(a.re, a.im);
-}
+double bsm_c_abs(bsm_c128 a);
 bsm_c128 bsm_c_div(bsm_c128 a, bsm_c128 b);
 bsm_c128 bsm_c_pow(bsm_c128 a, bsm_c128 b);
 

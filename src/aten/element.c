@@ -6,6 +6,7 @@
 
 bool bsm_dtype_has_rows(bsm_dtype d) {
   return d == BSM_DTYPE_BOOL || d == BSM_DTYPE_BFLOAT16 ||
+         bsm_dtype_is_float8(d) ||
          (d >= BSM_DTYPE_UINT8 && d <= BSM_DTYPE_DOUBLE);
 }
 
@@ -41,6 +42,12 @@ void bsm_load_f64(bsm_dtype d, const void *row, int64_t step, size_t n,
     LOAD_CASE(BSM_DTYPE_DOUBLE, double, v)
     LOAD_CASE(BSM_DTYPE_BOOL, uint8_t, v ? 1.0 : 0.0)
     LOAD_CASE(BSM_DTYPE_BFLOAT16, uint16_t, (double)bsm_bfloat16_to_float(v))
+    case BSM_DTYPE_FLOAT8_E5M2:
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      for (size_t k = 0; k < n; k++, p += step) {
+        out[k] = (double)bsm_float8_to_float(d, *(const uint8_t *)p);
+      }
+      break;
     default:
       memset(out, 0, n * sizeof(*out));
   }
@@ -62,6 +69,13 @@ void bsm_load_i64(bsm_dtype d, const void *row, int64_t step, size_t n,
     LOAD_CASE(BSM_DTYPE_BOOL, uint8_t, v ? 1 : 0)
     LOAD_CASE(BSM_DTYPE_BFLOAT16, uint16_t,
               bsm_double_to_i64((double)bsm_bfloat16_to_float(v)))
+    case BSM_DTYPE_FLOAT8_E5M2:
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      for (size_t k = 0; k < n; k++, p += step) {
+        out[k] = bsm_double_to_i64(
+            (double)bsm_float8_to_float(d, *(const uint8_t *)p));
+      }
+      break;
     default:
       memset(out, 0, n * sizeof(*out));
   }
@@ -82,6 +96,12 @@ void bsm_store_f64(bsm_dtype d, void *row, int64_t step, size_t n,
     STORE_CASE(BSM_DTYPE_BOOL, uint8_t, in[k] != 0.0)
     STORE_CASE(BSM_DTYPE_BFLOAT16, uint16_t,
                bsm_float_to_bfloat16((float)in[k]))
+    case BSM_DTYPE_FLOAT8_E5M2:
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      for (size_t k = 0; k < n; k++, p += step) {
+        *(uint8_t *)p = bsm_float_to_float8(d, (float)in[k]);
+      }
+      break;
     default:
       break;
   }
@@ -102,6 +122,12 @@ void bsm_store_i64(bsm_dtype d, void *row, int64_t step, size_t n,
     STORE_CASE(BSM_DTYPE_BOOL, uint8_t, in[k] != 0)
     STORE_CASE(BSM_DTYPE_BFLOAT16, uint16_t,
                bsm_float_to_bfloat16((float)in[k]))
+    case BSM_DTYPE_FLOAT8_E5M2:
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      for (size_t k = 0; k < n; k++, p += step) {
+        *(uint8_t *)p = bsm_float_to_float8(d, (float)in[k]);
+      }
+      break;
     default:
       break;
   }
@@ -119,6 +145,10 @@ void bsm_round_f64(bsm_dtype d, size_t n, double *values) {
         break;
       case BSM_DTYPE_BFLOAT16:
         values[k] = (double)bsm_bfloat16_to_float(bsm_float_to_bfloat16(f));
+        break;
+      case BSM_DTYPE_FLOAT8_E5M2:
+      case BSM_DTYPE_FLOAT8_E4M3FN:
+        values[k] = (double)bsm_float8_to_float(d, bsm_float_to_float8(d, f));
         break;
       default:
         return;
@@ -157,6 +187,14 @@ void bsm_load_c128(bsm_dtype d, const void *row, int64_t step, size_t n,
   const bool is_complex = bsm_dtype_is_complex(d);
   const bsm_dtype part = bsm_dtype_value_type(d);
   const char *p = row;
+  if (d == BSM_DTYPE_COMPLEX_FLOAT) { /* the common one, in one go */
+    for (size_t i = 0; i < n; i++, p += step) {
+      float v[2];
+      memcpy(v, p, sizeof(v));
+      out[i] = (bsm_c128){(double)v[0], (double)v[1]};
+    }
+    return;
+  }
   for (size_t at = 0; at < n; at += BSM_ROW) {
     const size_t k = n - at < BSM_ROW ? n - at : BSM_ROW;
     bsm_load_f64(part, p, step, k, parts);
@@ -177,6 +215,13 @@ void bsm_store_c128(bsm_dtype d, void *row, int64_t step, size_t n,
   const bool is_complex = bsm_dtype_is_complex(d);
   const bsm_dtype part = bsm_dtype_value_type(d);
   char *p = row;
+  if (d == BSM_DTYPE_COMPLEX_FLOAT) {
+    for (size_t i = 0; i < n; i++, p += step) {
+      const float v[2] = {(float)in[i].re, (float)in[i].im};
+      memcpy(p, v, sizeof(v));
+    }
+    return;
+  }
   for (size_t at = 0; at < n; at += BSM_ROW) {
     const size_t k = n - at < BSM_ROW ? n - at : BSM_ROW;
     for (size_t i = 0; i < k; i++) {

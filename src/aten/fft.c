@@ -64,18 +64,43 @@ static bsm_c128 unit_root(uint64_t k, uint64_t n) {
   return (bsm_c128){c, -s};
 }
 
-/* Radices 4, 2, 3, 5, 7, ...; false when one is too large. */
-static bool factorise(bsm_fft *fft) {
-  size_t rest = fft->n;
-  for (size_t p = 4; rest > 1;) {
-    if (rest % p == 0 && fft->stage_count < MAX_FACTORS) {
-      rest /= p;
-      fft->stages[fft->stage_count++] = (stage){p, rest};
+static inline bsm_c128 turn(bsm_c128 z, bool inverse) {
+  /* times -i, or i */
+  return inverse ? (bsm_c128){-z.im, z.re} : (bsm_c128){z.im, -z.re};
+}
+
+/* The first `count` roots, most of them by symmetry, which is exact. */
+static bsm_c128 *make_roots(bsm_arena *arena, size_t n, size_t count) {
+  bsm_c128 *w = BSM_NEW_ARRAY(arena, bsm_c128, count);
+  for (size_t k = 0; w && k < count; k++) {
+    const size_t quarter = n / 4;
+    if (n % 4 != 0 || k <= quarter / 2) {
+      w[k] = unit_root(k, n);
+    } else if (k >= quarter) {
+      w[k] = turn(w[k - quarter], false);
     } else {
-      p = p == 4 ? 2 : p == 2 ? 3 : p + 2;
-      if (p > LARGEST_RADIX) return false;
+      w[k] = (bsm_c128){-w[quarter - k].im, -w[quarter - k].re};
     }
   }
+  return w;
+}
+
+static void add_stage(bsm_fft *fft, size_t radix, size_t *rest) {
+  *rest /= radix;
+  fft->stages[fft->stage_count++] = (stage){radix, *rest};
+}
+
+/* Radices 3, 5, 7, ..., then 2, then 4, of which the many transforms of one
+ * stage are made fastest; false when one is too large. */
+static bool factorise(bsm_fft *fft) {
+  size_t rest = fft->n;
+  for (size_t p = 3; p <= LARGEST_RADIX; p += 2) {
+    while (rest % p == 0) add_stage(fft, p, &rest);
+  }
+  const size_t twos = rest & (~rest + 1);
+  if (rest != twos) return false;
+  if (rest & UINT64_C(0xaaaaaaaaaaaaaaaa)) add_stage(fft, 2, &rest);
+  while (rest > 1) add_stage(fft, 4, &rest);
   return true;
 }
 
@@ -121,18 +146,12 @@ bsm_status bsm_fft_create(bsm_arena *arena, int64_t n, bsm_fft **out) {
   fft->n = (size_t)n;
   *out = fft;
   if (!factorise(fft)) return plan_bluestein(arena, fft);
-  fft->twiddles = BSM_NEW_ARRAY(arena, bsm_c128, fft->n);
+  fft->twiddles = make_roots(arena, fft->n, fft->n);
   BSM_TRY_ALLOC(fft->twiddles);
-  for (size_t k = 0; k < fft->n; k++) fft->twiddles[k] = unit_root(k, fft->n);
   return BSM_OK;
 }
 
 /* ---- mixed radix ---- */
-
-static inline bsm_c128 turn(bsm_c128 z, bool inverse) {
-  /* times -i, or i */
-  return inverse ? (bsm_c128){-z.im, z.re} : (bsm_c128){z.im, -z.re};
-}
 
 static inline bsm_c128 twiddle(const bsm_fft *fft, size_t k, bool inverse) {
   const bsm_c128 w = fft->twiddles[k];
@@ -144,7 +163,8 @@ static inline bsm_c128 twiddle(const bsm_fft *fft, size_t k, bool inverse) {
 static void butterfly2(const bsm_fft *fft, bsm_c128 *x, size_t m, size_t step,
                        bool inverse) {
   for (size_t k = 0; k < m; k++) {
-    const bsm_c128 b = bsm_c_mul(x[m + k], twiddle(fft, k * step, inverse));
+    bsm_c128 b = x[m + k];
+    if (k > 0) b = bsm_c_mul(b, twiddle(fft, k * step, inverse));
     x[m + k] = bsm_c_sub(x[k], b);
     x[k] = bsm_c_add(x[k], b);
   }
@@ -154,11 +174,12 @@ static void butterfly4(const bsm_fft *fft, bsm_c128 *x, size_t m, size_t step,
                        bool inverse) {
   for (size_t k = 0; k < m; k++) {
     const bsm_c128 a = x[k];
-    const bsm_c128 b = bsm_c_mul(x[m + k], twiddle(fft, k * step, inverse));
-    const bsm_c128 c =
-        bsm_c_mul(x[2 * m + k], twiddle(fft, 2 * k * step, inverse));
-    const bsm_c128 d =
-        bsm_c_mul(x[3 * m + k], twiddle(fft, 3 * k * step, inverse));
+    bsm_c128 b = x[m + k], c = x[2 * m + k], d = x[3 * m + k];
+    if (k > 0) {
+      b = bsm_c_mul(b, twiddle(fft, k * step, inverse));
+      c = bsm_c_mul(c, twiddle(fft, 2 * k * step, inverse));
+      d = bsm_c_mul(d, twiddle(fft, 3 * k * step, inverse));
+    }
     const bsm_c128 even = bsm_c_add(a, c), odd = bsm_c_add(b, d);
     const bsm_c128 even2 = bsm_c_sub(a, c);
     const bsm_c128 odd2 = turn(bsm_c_sub(b, d), inverse);
@@ -169,22 +190,38 @@ static void butterfly4(const bsm_fft *fft, bsm_c128 *x, size_t m, size_t step,
   }
 }
 
-static void butterfly_any(const bsm_fft *fft, bsm_c128 *x, size_t m,
+/* Of an odd radix: parts q and radix - q have conjugate twiddles, so that their
+ * sum takes the real part of these and their difference the imaginary one. */
+static void butterfly_odd(const bsm_fft *fft, bsm_c128 *x, size_t m,
                           size_t step, size_t radix, bool inverse) {
-  bsm_c128 part[LARGEST_RADIX];
+  const size_t half = radix / 2;
+  bsm_c128 part[LARGEST_RADIX], root[LARGEST_RADIX];
+  for (size_t q = 0; q < radix; q++)
+    root[q] = twiddle(fft, q * m * step, inverse);
   for (size_t k = 0; k < m; k++) {
-    for (size_t q = 0; q < radix; q++) {
-      part[q] = bsm_c_mul(x[q * m + k], twiddle(fft, q * k * step, inverse));
+    bsm_c128 total = part[0] = x[k];
+    for (size_t q = 1; q <= half; q++) {
+      const size_t p = radix - q;
+      const bsm_c128 a =
+          bsm_c_mul(x[q * m + k], twiddle(fft, q * k * step, inverse));
+      const bsm_c128 b =
+          bsm_c_mul(x[p * m + k], twiddle(fft, p * k * step, inverse));
+      part[q] = bsm_c_add(a, b);
+      part[p] = bsm_c_sub(a, b);
+      total = bsm_c_add(total, part[q]);
     }
-    for (size_t j = 0; j < radix; j++) {
-      bsm_c128 sum = part[0];
-      size_t at = 0; /* q j (n / radix) modulo n */
-      for (size_t q = 1; q < radix; q++) {
-        at += j * m * step;
-        if (at >= fft->n) at %= fft->n;
-        sum = bsm_c_add(sum, bsm_c_mul(part[q], twiddle(fft, at, inverse)));
+    x[k] = total;
+    for (size_t j = 1; j <= half; j++) {
+      bsm_c128 even = part[0], odd = {0.0, 0.0};
+      for (size_t q = 1, at = j; q <= half; q++) {
+        even = bsm_c_add(even, bsm_c_scale(part[q], root[at].re));
+        odd = bsm_c_add(odd, bsm_c_scale(part[radix - q], root[at].im));
+        at += j;
+        if (at >= radix) at -= radix;
       }
-      x[j * m + k] = sum;
+      odd = turn(odd, true);
+      x[j * m + k] = bsm_c_add(even, odd);
+      x[(radix - j) * m + k] = bsm_c_sub(even, odd);
     }
   }
 }
@@ -210,7 +247,7 @@ static void transform(const bsm_fft *fft, int level, const bsm_c128 *in,
   } else if (radix == 2) {
     butterfly2(fft, out, m, step, inverse);
   } else {
-    butterfly_any(fft, out, m, step, radix, inverse);
+    butterfly_odd(fft, out, m, step, radix, inverse);
   }
 }
 
@@ -261,9 +298,8 @@ bsm_status bsm_rfft_create(bsm_arena *arena, int64_t n, bsm_rfft **out) {
   r->halved = n > 1 && n % 2 == 0;
   BSM_TRY(bsm_fft_create(arena, r->halved ? n / 2 : n, &r->fft));
   r->n = (size_t)n;
-  r->twiddles = BSM_NEW_ARRAY(arena, bsm_c128, r->n / 2 + 1);
+  r->twiddles = make_roots(arena, r->n, r->n / 2 + 1);
   BSM_TRY_ALLOC(r->twiddles);
-  for (size_t k = 0; k <= r->n / 2; k++) r->twiddles[k] = unit_root(k, r->n);
   for (int i = 0; i < 2; i++) {
     r->scratch[i] = BSM_NEW_ARRAY(arena, bsm_c128, r->n);
     BSM_TRY_ALLOC(r->scratch[i]);
@@ -286,7 +322,8 @@ void bsm_rfft_forward(const bsm_rfft *fft, const double *in, bsm_c128 *out) {
   for (size_t k = 0; k < h; k++) z[k] = (bsm_c128){in[2 * k], in[2 * k + 1]};
   bsm_fft_run(fft->fft, z, spectrum, false);
   for (size_t k = 0; k <= h; k++) {
-    const bsm_c128 a = spectrum[k % h], b = bsm_c_conj(spectrum[(h - k) % h]);
+    const bsm_c128 a = spectrum[k == h ? 0 : k];
+    const bsm_c128 b = bsm_c_conj(spectrum[k == 0 ? 0 : h - k]);
     const bsm_c128 even = bsm_c_scale(bsm_c_add(a, b), 0.5);
     const bsm_c128 odd = turn(bsm_c_scale(bsm_c_sub(a, b), 0.5), false);
     out[k] = bsm_c_add(even, bsm_c_mul(odd, fft->twiddles[k]));

@@ -110,15 +110,20 @@ static bool key_equal(const bsm_ivalue *a, const bsm_ivalue *b) {
 /* Below this many keys, looking at each is faster than hashing. */
 enum { INDEXED_FROM = 8 };
 
-/* Of keys that are equal, the same; NaN is equal to nothing. */
+/* Of keys that are equal, the same. */
 __attribute__((noinline)) static size_t hash_key(const bsm_ivalue *key) {
   const double zero = 0.0;
+  double parts[2];
   switch (key->tag) {
     case BSM_IVALUE_INT:
       return (size_t)bsm_siphash(&key->u.i, sizeof(key->u.i));
     case BSM_IVALUE_DOUBLE:
       return (size_t)bsm_siphash(key->u.d == 0.0 ? &zero : &key->u.d,
                                  sizeof(zero));
+    case BSM_IVALUE_COMPLEX:
+      parts[0] = key->u.c.re + zero; /* no negative zero */
+      parts[1] = key->u.c.im + zero;
+      return (size_t)bsm_siphash(parts, sizeof(parts));
     case BSM_IVALUE_STRING:
       return (size_t)bsm_siphash(key->u.s->data, key->u.s->len);
     case BSM_IVALUE_TENSOR:
@@ -128,10 +133,20 @@ __attribute__((noinline)) static size_t hash_key(const bsm_ivalue *key) {
   }
 }
 
+/* Where the key of a place is entered. What is not equal to itself, as NaN, is
+ * never found, so that it may be anywhere: many of one hash would make each
+ * entry look at all. */
+__attribute__((cold, noinline)) static size_t hash_place(const bsm_dict *dict,
+                                                         size_t place) {
+  const bsm_ivalue *key = &dict->keys[place];
+  return key_equal(key, key) ? hash_key(key)
+                             : (size_t)bsm_siphash(&place, sizeof(place));
+}
+
 __attribute__((cold, noinline)) static void add_to_index(bsm_dict *dict,
                                                          size_t place) {
   const size_t mask = dict->index_size - 1;
-  size_t i = hash_key(&dict->keys[place]) & mask;
+  size_t i = hash_place(dict, place) & mask;
   while (dict->index[i]) i = (i + 1) & mask;
   dict->index[i] = (uint32_t)place + 1;
 }
@@ -231,7 +246,7 @@ __attribute__((cold)) void bsm_dict_truncate(bsm_dict *dict, size_t len) {
      * that is looked for lies beyond its place in the index. */
     const size_t place = --dict->len;
     if (!dict->index || dict->indexed != place + 1) continue;
-    size_t i = hash_key(&dict->keys[place]) & mask;
+    size_t i = hash_place(dict, place) & mask;
     while (dict->index[i] != place + 1) i = (i + 1) & mask;
     dict->index[i] = 0;
     dict->indexed = place;
@@ -434,9 +449,11 @@ static void print_tensor(bsm_text *text, const bsm_tensor *t) {
 
 static void print_at(bsm_text *text, const bsm_ivalue *v, int depth);
 
+/* What is shared is printed each time, so that sixty lists, each with the one
+ * before it twice, end only where memory does. */
 static void print_items(bsm_text *text, const bsm_ivalue *items, size_t n,
                         int depth) {
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && !text->failed; i++) {
     if (i > 0) bsm_text_puts(text, ", ");
     print_at(text, &items[i], depth + 1);
   }
@@ -444,7 +461,7 @@ static void print_items(bsm_text *text, const bsm_ivalue *items, size_t n,
 
 static void print_dict(bsm_text *text, const bsm_dict *dict, int depth) {
   bsm_text_puts(text, "{");
-  for (size_t i = 0; i < dict->len; i++) {
+  for (size_t i = 0; i < dict->len && !text->failed; i++) {
     if (i > 0) bsm_text_puts(text, ", ");
     print_at(text, &dict->keys[i], depth + 1);
     bsm_text_puts(text, ": ");

@@ -32,5 +32,10 @@ BSM_NODISCARD bsm_status bsm_la_store(bsm_op_ctx *cx, bsm_dtype dtype,
 /* inverse(A) of batches of square matrices; raises on singular ones. */
 BSM_NODISCARD bsm_status bsm_la_inverse(bsm_op_ctx *cx, const bsm_tensor *t,
                                         const char *name, bsm_tensor **out);
+/* Infinity in all elements of a matrix that has no inverse. */
+BSM_NODISCARD bsm_status bsm_la_inverse_or_infinity(bsm_op_ctx *cx,
+                                                    const bsm_tensor *t,
+                                                    const char *name,
+                                                    bsm_tensor **out);
 
 #endif /* BSM_ATEN_LINALG_OPS_H_ */

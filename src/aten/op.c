@@ -2,6 +2,9 @@
 /* The library index, and calls with checked arguments. */
 #include "aten/op.h"
 
+#include <math.h>
+
+#include "aten/ivalue_parts.h"
 #include "base/hash.h"
 
 struct bsm_aten_library {
@@ -402,6 +405,66 @@ static bsm_status check_result(const bsm_op_ctx *cx, const bsm_ivalue *v) {
                   bsm_dims_str(t->sizes), cx->max_tensor_bytes);
 }
 
+/* ---- work ---- */
+
+/* What a call costs that has nothing to do, and a visit of an element, which
+ * is converted, in multiply-adds. */
+#define CALL_WORK 16
+#define VISIT_WORK 4
+
+/* The elements of a tensor that has them, the characters of a string, and what
+ * is in a container directly: further down there may be much sharing. */
+static double size_of(const bsm_ivalue *v, bool meta) {
+  int64_t n;
+  if (v->tag == BSM_IVALUE_STRING) return (double)v->u.s->len;
+  if (v->tag != BSM_IVALUE_TENSOR || meta) {
+    return 1.0 + (double)bsm_iv_parts_of(v).len;
+  }
+  return bsm_dims_numel(v->u.tensor->sizes, &n) ? (double)n : HUGE_VAL;
+}
+
+static double sizes_of(const bsm_ivalue *values, size_t n, bool meta) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += size_of(&values[i], meta);
+  return sum;
+}
+
+/* What an op will look at. Views look at nothing, and where they have to copy
+ * there is a result that is as large. */
+static double visited(const bsm_aten_op *op, const bsm_ivalue *args, size_t n,
+                      bool meta) {
+  if (op->flags & (BSM_ATEN_VIEW | BSM_ATEN_ATTRIBUTE)) return 0;
+  double sum = sizes_of(args, n, meta);
+  for (size_t i = 0; i < n; i++) {
+    const bsm_iv_parts parts = bsm_iv_parts_of(&args[i]);
+    sum += sizes_of(parts.items, parts.len, meta);
+    if (args[i].tag == BSM_IVALUE_DICT) {
+      sum += sizes_of(args[i].u.dict->keys, parts.len, meta);
+    }
+  }
+  return sum;
+}
+
+static bsm_status charge_call(bsm_op_ctx *cx, const bsm_aten_op *op,
+                              const bsm_ivalue *args, size_t n) {
+  if (!cx->work) return BSM_OK;
+  double amount = CALL_WORK;
+  if (!(op->flags & BSM_ATEN_PASSES_ON)) {
+    amount += VISIT_WORK * visited(op, args, n, cx->meta);
+  }
+  return bsm_work_budget_charge(cx->work, amount);
+}
+
+bsm_status bsm_op_charge_items(bsm_op_ctx *cx, size_t n) {
+  if (!cx->work) return BSM_OK;
+  return bsm_work_budget_charge(cx->work, VISIT_WORK * (double)n);
+}
+
+bsm_status bsm_op_charge(bsm_op_ctx *cx, int64_t a, int64_t b, int64_t c) {
+  if (!cx->work || cx->meta) return BSM_OK;
+  return bsm_work_budget_charge(cx->work, (double)a * (double)b * (double)c);
+}
+
 /* `table`: of the op; NULL: to be found when it calls another. */
 static bsm_status call(bsm_op_ctx *cx, const bsm_aten_table *table,
                        const bsm_aten_op *op, const bsm_ivalue *args,
@@ -420,7 +483,8 @@ static bsm_status call(bsm_op_ctx *cx, const bsm_aten_table *table,
   cx->arg_count = n_args;
   cx->op = op;
   cx->table = table;
-  bsm_status st = op->fn(cx, args, outs, op);
+  bsm_status st = charge_call(cx, op, args, n_args);
+  if (!st) st = op->fn(cx, args, outs, op);
   const bool makes = !(op->flags & BSM_ATEN_PASSES_ON);
   for (size_t i = 0; !st && makes && cx->max_tensor_bytes > 0 && i < n_outs;
        i++) {
@@ -488,5 +552,6 @@ bsm_status bsm_op_new(bsm_op_ctx *cx, bsm_dtype dtype, bsm_dims sizes,
                     "a tensor of shape %s exceeds the limit of %zu bytes",
                     bsm_dims_str(sizes), cx->max_tensor_bytes);
   }
-  return bsm_tensor_new(cx->arena, dtype, sizes, cx->meta, out);
+  BSM_TRY(bsm_tensor_new(cx->arena, dtype, sizes, cx->meta, out));
+  return bsm_op_charge(cx, bsm_tensor_numel(*out), VISIT_WORK, 1);
 }

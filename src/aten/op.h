@@ -29,6 +29,7 @@
 #define BSM_ATEN_OP_H_
 
 #include "aten/ivalue.h"
+#include "base/work_budget.h"
 #include "bessemer/log.h"
 
 typedef struct bsm_aten_op bsm_aten_op;
@@ -40,6 +41,7 @@ typedef struct bsm_op_ctx {
   const bsm_logger *logger;
   struct bsm_generator *generator; /* random numbers; NULL: refuse */
   size_t max_tensor_bytes;         /* 0: no limit */
+  bsm_work_budget *work;           /* what calls charge; NULL: no limit */
   size_t arg_count; /* set by bsm_aten_call; matters to varargs */
   /* The op that runs, and its table when another op called it. */
   const bsm_aten_op *op;
@@ -59,7 +61,9 @@ enum {
    * so that it takes the same time whatever their length. */
   BSM_ATEN_PASSES_ON = 1u << 5,
   /* Draws random numbers where its arguments ask for it: dropout. */
-  BSM_ATEN_MAY_DRAW = 1u << 6
+  BSM_ATEN_MAY_DRAW = 1u << 6,
+  /* Looks at one element of a tensor at most, as what asks for its dims. */
+  BSM_ATEN_ATTRIBUTE = 1u << 7
 };
 
 struct bsm_aten_op {
@@ -144,6 +148,15 @@ BSM_NODISCARD bsm_status bsm_aten_check_args(const bsm_aten_op *op,
 BSM_NODISCARD bsm_status bsm_op_call(bsm_op_ctx *cx, const char *name,
                                      const bsm_ivalue *args, size_t n_args,
                                      bsm_ivalue *outs, size_t n_outs);
+/* For ops, before they do it: a * b * c multiply-adds, or visits of elements.
+ * bsm_aten_call charges a visit of each element of the arguments, and
+ * bsm_op_new of the results, so an op charges what it does beyond that.
+ * BSM_LIMIT when the caller allows no more; nothing for tensors without data.
+ */
+BSM_NODISCARD bsm_status bsm_op_charge(bsm_op_ctx *cx, int64_t a, int64_t b,
+                                       int64_t c);
+/* For ops that look at no item of a list or dict, and move n of them. */
+BSM_NODISCARD bsm_status bsm_op_charge_items(bsm_op_ctx *cx, size_t n);
 /* For ops: a new contiguous output, meta when cx->meta. */
 BSM_NODISCARD bsm_status bsm_op_new(bsm_op_ctx *cx, bsm_dtype dtype,
                                     bsm_dims sizes, bsm_tensor **out);

@@ -96,6 +96,10 @@ const char *bsm_op_type_name(bsm_dtype d) {
       return "QInt32";
     case BSM_DTYPE_BFLOAT16:
       return "BFloat16";
+    case BSM_DTYPE_FLOAT8_E5M2:
+      return "Float8_e5m2";
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      return "Float8_e4m3fn";
     case BSM_DTYPE_UNDEFINED:
       break;
   }
@@ -292,14 +296,7 @@ static bool overlaps_itself(const bsm_tensor *t) {
   return false;
 }
 
-bsm_status bsm_op_writable(bsm_op_ctx *cx, bsm_tensor *t) {
-  if (overlaps_itself(t) && bsm_tensor_numel(t) > 0) {
-    return BSM_FAIL(
-        BSM_INVALID_ARGUMENT,
-        "unsupported operation: more than one element of the written-to tensor "
-        "refers to a single memory location. Please clone() the tensor before "
-        "performing the operation.");
-  }
+bsm_status bsm_op_fillable(bsm_op_ctx *cx, bsm_tensor *t) {
   bsm_storage *s = t->storage;
   if (s->meta || !s->read_only) return BSM_OK;
   void *copy = bsm_arena_alloc(cx->arena, s->size ? s->size : 1, 64);
@@ -308,6 +305,17 @@ bsm_status bsm_op_writable(bsm_op_ctx *cx, bsm_tensor *t) {
   s->data = copy;
   s->read_only = false;
   return BSM_OK;
+}
+
+bsm_status bsm_op_writable(bsm_op_ctx *cx, bsm_tensor *t) {
+  if (overlaps_itself(t) && bsm_tensor_numel(t) > 0) {
+    return BSM_FAIL(
+        BSM_INVALID_ARGUMENT,
+        "unsupported operation: more than one element of the written-to tensor "
+        "refers to a single memory location. Please clone() the tensor before "
+        "performing the operation.");
+  }
+  return bsm_op_fillable(cx, t);
 }
 
 bsm_c128 *bsm_op_load_complex(bsm_op_ctx *cx, const bsm_tensor *t) {

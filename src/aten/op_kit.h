@@ -169,6 +169,8 @@ BSM_NODISCARD bsm_status bsm_op_new_elementwise(bsm_op_ctx *cx, bsm_dtype dtype,
 /* Checks that `t` may be written: no element twice. Storage borrowed from a
  * file is copied first (all views see the copy). */
 BSM_NODISCARD bsm_status bsm_op_writable(bsm_op_ctx *cx, bsm_tensor *t);
+/* The same for an op that writes one value everywhere, as often as it likes. */
+BSM_NODISCARD bsm_status bsm_op_fillable(bsm_op_ctx *cx, bsm_tensor *t);
 /* at::result_type of the operands. */
 bsm_dtype bsm_op_result_type(bsm_tensor *const *in, int n);
 bool bsm_op_can_cast(bsm_dtype from, bsm_dtype to);
@@ -199,6 +201,7 @@ typedef struct bsm_pointwise {
   bsm_dtype common; /* computed in; 0 with has_common false: promoted */
   bool has_common;
   bsm_pw_c128 c; /* complex; NULL: refused. Bool results are real parts */
+  int32_t work;  /* what a series does for an element, in multiply-adds */
 } bsm_pointwise;
 
 /* Computes over the broadcast operands (at most 4) into a new tensor, or into

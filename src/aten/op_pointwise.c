@@ -2,7 +2,10 @@
 /* The elementwise driver: promotion, broadcasting, in-place checks, rows. */
 #include "aten/op_kit.h"
 
-enum { MAX_OPERANDS = 4 };
+enum {
+  MAX_OPERANDS = 4,
+  ELEMENT_WORK = 8 /* loading, computing and storing an element */
+};
 
 static bool integral(bsm_dtype d) {
   return bsm_dtype_is_integral(d, true);
@@ -177,6 +180,7 @@ bsm_status bsm_op_pointwise(bsm_op_ctx *cx, const bsm_pointwise *pw,
   }
   *out = dst;
   if (cx->meta) return BSM_OK;
+  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(dst), ELEMENT_WORK + pw->work, 1));
   plan.types[0] = dst->dtype;
   for (int i = 0; i < n; i++) {
     plan.types[i + 1] = in[i]->dtype;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dtype classes, PyTorch's type promotion, and 16-bit floats. */
+/* dtype classes, PyTorch's type promotion, and floats of 16 and 8 bits. */
 #include <string.h>
 
 #include "aten/tensor.h"
 
 bool bsm_dtype_is_floating(bsm_dtype d) {
   return (d >= BSM_DTYPE_HALF && d <= BSM_DTYPE_DOUBLE) ||
-         d == BSM_DTYPE_BFLOAT16;
+         d == BSM_DTYPE_BFLOAT16 || bsm_dtype_is_float8(d);
+}
+
+bool bsm_dtype_is_float8(bsm_dtype d) {
+  return d == BSM_DTYPE_FLOAT8_E5M2 || d == BSM_DTYPE_FLOAT8_E4M3FN;
 }
 
 bool bsm_dtype_is_complex(bsm_dtype d) {
@@ -154,4 +158,40 @@ uint16_t bsm_float_to_bfloat16(float value) {
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0; /* as c10 */
   const uint32_t round = 0x7fffu + ((bits >> 16) & 1u);
   return (uint16_t)((bits + round) >> 16);
+}
+
+float bsm_float8_to_float(bsm_dtype dtype, uint8_t bits) {
+  /* The upper half of a float16. */
+  if (dtype == BSM_DTYPE_FLOAT8_E5M2) {
+    return bsm_half_to_float((uint16_t)(bits << 8));
+  }
+  const uint32_t sign = (uint32_t)(bits & 0x80u) << 24;
+  const uint32_t magnitude = bits & 0x7fu;
+  if (magnitude == 0x7f) return bits_float(sign | 0x7fc00000u);
+  if (magnitude >= 8) {
+    return bits_float(sign | ((magnitude << 20) + 0x3c000000u));
+  }
+  return bits_float(sign | float_bits((float)magnitude * 0x1p-9f));
+}
+
+uint8_t bsm_float_to_float8(bsm_dtype dtype, float value) {
+  const bool wide = dtype == BSM_DTYPE_FLOAT8_E5M2; /* in exponents */
+  const uint32_t shift = wide ? 21 : 20;
+  const uint32_t least = (wide ? 113u : 121u) << 23; /* of normal numbers */
+  const uint32_t bits = float_bits(value), sign = bits >> 24 & 0x80u;
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  uint32_t result;
+  if (magnitude > 0x7f800000u) return (uint8_t)(sign | 0x7f);
+  if (magnitude < least) { /* the adder rounds to whole units of the last bit */
+    const float units = wide ? 0x1p7f : 0x1p14f;
+    result = float_bits(bits_float(magnitude) + units) - float_bits(units);
+  } else {
+    const uint32_t odd = magnitude >> shift & 1u;
+    result =
+        (magnitude - (least - (1u << 23)) + (1u << (shift - 1)) - 1 + odd) >>
+        shift;
+  }
+  /* What is too great is infinite, or NaN where there are no infinities. */
+  const uint32_t most = wide ? 0x7c : 0x7f;
+  return (uint8_t)(sign | (result < most ? result : most));
 }

@@ -152,6 +152,14 @@ bsm_status bsm_region_init(const bsm_regions *r, const double *row,
   return BSM_OK;
 }
 
+int64_t bsm_region_work(const bsm_regions *r, const bsm_region *one) {
+  if (!r->how.whole) {
+    return one->grid_h > 0 && one->grid_w > 0 ? one->grid_h * one->grid_w : 1;
+  }
+  /* A bin, and the pixels that it shares with the next, within the plane. */
+  return clip(one->bin_h + 2.0, r->height) * clip(one->bin_w + 2.0, r->width);
+}
+
 double bsm_region_bin(const bsm_regions *r, const bsm_region *one,
                       const double *plane, int64_t row, int64_t column,
                       int64_t *where) {

@@ -35,6 +35,8 @@ typedef struct bsm_region {
 BSM_NODISCARD bsm_status bsm_region_init(const bsm_regions *r,
                                          const double *row, int64_t images,
                                          bsm_region *out);
+/* The samples, or pixels, that a bin is made of. */
+int64_t bsm_region_work(const bsm_regions *r, const bsm_region *one);
 /* A bin of the plane [height][width]; *where: the place of the greatest pixel,
  * -1: none. */
 double bsm_region_bin(const bsm_regions *r, const bsm_region *one,

@@ -40,13 +40,13 @@ double bsm_sf_i1e(double x) {
   return copysign(scaled_i(1, x), x);
 }
 double bsm_sf_i0(double x) {
-  if (isinf(x)) return INFINITY;
+  if (isinf(x)) return NAN; /* as PyTorch: infinity times zero */
   /* exp(x) in two factors, so that only the result can overflow. */
   const double half = exp(fabs(x) / 2.0);
   return scaled_i(0, x) * half * half;
 }
 double bsm_sf_i1(double x) {
-  if (isinf(x)) return x;
+  if (isinf(x)) return NAN;
   const double half = exp(fabs(x) / 2.0);
   return copysign(scaled_i(1, x) * half * half, x);
 }
@@ -58,6 +58,16 @@ static double scaled_k(double v, double x) {
   if (isnan(x) || x < 0.0) return NAN;
   if (x == 0.0) return INFINITY;
   if (isinf(x)) return 0.0;
+  if (x > 20.0) { /* the integrand is narrower than the steps */
+    double term = 1.0, series = 1.0;
+    for (int k = 1; k < 30; k++) {
+      const double odd = 2.0 * k - 1.0;
+      term *= (4.0 * v * v - odd * odd) / (8.0 * k * x);
+      series += term;
+      if (fabs(term) < 1e-17) break;
+    }
+    return series * sqrt(M_PI / (2.0 * x));
+  }
   double sum = 0.5;
   for (int k = 1; k < MOST_STEPS; k++) {
     const double t = k * step, s = sinh(t / 2.0);
@@ -228,7 +238,7 @@ double bsm_sf_zeta(double x, double q) {
                                      1.8152105401943546773e17,
                                      -7.1661652561756670113e18};
   if (x == 1.0) return INFINITY;
-  if (!(x > 1.0)) return NAN;
+  if (x < 1.0) return NAN;
   if (q <= 0.0) {
     if (q == floor(q)) return INFINITY;
     if (x != floor(x)) return NAN;

@@ -123,7 +123,9 @@ double bsm_tensor_get_double(const bsm_tensor *t, int64_t index);
 int64_t bsm_tensor_get_int(const bsm_tensor *t, int64_t index);
 
 /* dtype classes and PyTorch's promotion. */
-bool bsm_dtype_is_floating(bsm_dtype d); /* half, bfloat16, float, double */
+/* Of 8 and 16 bits, float, double. */
+bool bsm_dtype_is_floating(bsm_dtype d);
+bool bsm_dtype_is_float8(bsm_dtype d);
 bool bsm_dtype_is_complex(bsm_dtype d);
 static inline bool bsm_dtype_is_quantized(bsm_dtype d) {
   return d == BSM_DTYPE_QINT8 || d == BSM_DTYPE_QUINT8 || d == BSM_DTYPE_QINT32;
@@ -138,6 +140,10 @@ bsm_dtype bsm_promote_types(bsm_dtype a, bsm_dtype b);
 
 float bsm_half_to_float(uint16_t bits);
 uint16_t bsm_float_to_half(float value); /* round to nearest even */
+/* Of the two dtypes of float8, as PyTorch casts: what is too great for e4m3
+ * becomes NaN. */
+float bsm_float8_to_float(bsm_dtype dtype, uint8_t bits);
+uint8_t bsm_float_to_float8(bsm_dtype dtype, float value);
 float bsm_bfloat16_to_float(uint16_t bits);
 uint16_t bsm_float_to_bfloat16(float value);
 

@@ -25,7 +25,7 @@
 #include "engine/plan.h"
 
 /* Of this interface: a table of another version is refused. */
-#define BSM_DEVICE_VERSION 5
+#define BSM_DEVICE_VERSION 6
 
 typedef struct bsm_device_ops bsm_device_ops;
 
@@ -135,6 +135,9 @@ struct bsm_device_ops {
   bsm_status (*allocate)(bsm_device *device, const bsm_allocator *host,
                          size_t bytes, size_t alignment, void **out);
   void (*release)(bsm_device *device, const bsm_allocator *host, void *memory);
+  /* Whether memory of a caller that is said to be the device's is; NULL: nobody
+   * can tell. BSM_INVALID_ARGUMENT: it is not, and steps would fail with it. */
+  bsm_status (*check_address)(bsm_device *device, const void *address);
 
   /* The code of a plan, which outlives it, for all of its streams. NULL: the
    * device needs none. */

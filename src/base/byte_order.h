@@ -5,10 +5,8 @@
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define BSM_HOST_IS_BIG true
-#define BSM_HOST_ORDER "big"
 #else
 #define BSM_HOST_IS_BIG false
-#define BSM_HOST_ORDER "little"
 #endif
 
 #endif /* BSM_BASE_BYTE_ORDER_H_ */

@@ -51,4 +51,17 @@ static inline bool bsm_i64_mul(int64_t a, int64_t b, int64_t *out) {
   return true;
 }
 
+/* The greatest common divisor of the magnitudes, 0 for two zeros. It fits but
+ * for INT64_MIN and 0 or itself, which give INT64_MIN, as in PyTorch. */
+static inline int64_t bsm_i64_gcd(int64_t a, int64_t b) {
+  uint64_t x = a < 0 ? (uint64_t)0 - (uint64_t)a : (uint64_t)a;
+  uint64_t y = b < 0 ? (uint64_t)0 - (uint64_t)b : (uint64_t)b;
+  while (y) {
+    const uint64_t rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return (int64_t)x;
+}
+
 #endif /* BSM_BASE_CHECKED_H_ */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_NAME 64
+#define MAX_NAME 128
 #define TEMPORARY ".new"
+/* Names that are tried for a file that several may write. */
+#define NAMES 64
 /* Of waiting for who has a claim: some are stopped, or hang. */
 #define MAX_WAITS 6000
 #define WAIT_NANOSECONDS 5000000
@@ -169,7 +172,9 @@ bsm_status bsm_private_file_read(const bsm_private_folder *folder,
   return status;
 }
 
-static int write_all(int fd, const char *data, size_t size) {
+/* Waits for the disk when `synced`: a name must not outlive a crash that its
+ * contents do not. */
+static int write_all(int fd, const char *data, size_t size, bool synced) {
   while (size) {
     const ssize_t written = write(fd, data, size);
     if (written < 0 && errno != EINTR) return errno;
@@ -178,19 +183,13 @@ static int write_all(int fd, const char *data, size_t size) {
       size -= (size_t)written;
     }
   }
-  /* A name must not outlive a crash that its contents do not. */
-  return fsync(fd) ? errno : 0;
+  return synced && fsync(fd) ? errno : 0;
 }
 
-bsm_status bsm_private_file_replace(const bsm_private_folder *folder,
-                                    const char *name, const void *data,
-                                    size_t size) {
-  char temporary[MAX_NAME];
-  snprintf(temporary, sizeof(temporary), "%s" TEMPORARY, name);
-  /* Who has the lock is alone: what is there was left by a crash. */
-  if (unlinkat(folder->fd, temporary, 0) && errno != ENOENT) {
-    return failed(folder, temporary, "remove", errno);
-  }
+/* Writes `temporary`, which is not there, and gives it its name. */
+static bsm_status replace(const bsm_private_folder *folder, const char *name,
+                          const char *temporary, const void *data, size_t size,
+                          bool synced) {
   const int fd =
       openat(folder->fd, temporary,
              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -198,7 +197,7 @@ bsm_status bsm_private_file_replace(const bsm_private_folder *folder,
     /* A folder that was removed has no entries: that is no file missing. */
     return BSM_FAIL(BSM_IO, "%s/%s: cannot create it", folder->path, temporary);
   }
-  int error = write_all(fd, data, size);
+  int error = write_all(fd, data, size, synced);
   if (close(fd) && !error) error = errno;
   if (!error && renameat(folder->fd, temporary, folder->fd, name)) {
     error = errno;
@@ -206,6 +205,40 @@ bsm_status bsm_private_file_replace(const bsm_private_folder *folder,
   if (!error) return BSM_OK;
   unlinkat(folder->fd, temporary, 0);
   return failed(folder, name, "write", error);
+}
+
+bsm_status bsm_private_file_replace(const bsm_private_folder *folder,
+                                    const char *name, const void *data,
+                                    size_t size) {
+  char temporary[MAX_NAME];
+  snprintf(temporary, sizeof(temporary), "%s" TEMPORARY, name);
+  /* Left by a crash, as who has the lock is alone. */
+  if (unlinkat(folder->fd, temporary, 0) && errno != ENOENT) {
+    return failed(folder, temporary, "remove", errno);
+  }
+  return replace(folder, name, temporary, data, size, true);
+}
+
+bsm_status bsm_private_file_replace_soon(const bsm_private_folder *folder,
+                                         const char *name, const void *data,
+                                         size_t size) {
+  /* Other threads and processes may write that file. Where processes do not see
+   * each other, as in containers, their numbers repeat, so that the name may be
+   * another's, or be left by one that crashed. */
+  static atomic_uint calls;
+  char temporary[MAX_NAME];
+  bsm_status status = BSM_OK;
+  for (int i = 0; i < NAMES; i++) {
+    bsm_status_free(status);
+    snprintf(temporary, sizeof(temporary), "%s.%ld-%u" TEMPORARY, name,
+             (long)getpid(), atomic_fetch_add(&calls, 1));
+    status = replace(folder, name, temporary, data, size, false);
+    if (!status ||
+        faccessat(folder->fd, temporary, F_OK, AT_SYMLINK_NOFOLLOW)) {
+      break;
+    }
+  }
+  return status;
 }
 
 bsm_status bsm_private_path_read(const char *path, void *out, size_t room,
@@ -231,7 +264,7 @@ bsm_status bsm_new_file_write(const char *path, const void *data, size_t size,
                ? BSM_FAIL(BSM_IO, "%s: there is a file already", path)
                : failed(&file, NULL, "create", error);
   }
-  int error = write_all(fd, data, size);
+  int error = write_all(fd, data, size, true);
   if (close(fd) && !error) error = errno;
   if (!error) return BSM_OK;
   unlink(path);

@@ -49,6 +49,12 @@ BSM_NODISCARD bsm_status bsm_private_file_read(const bsm_private_folder *folder,
 BSM_NODISCARD bsm_status
 bsm_private_file_replace(const bsm_private_folder *folder, const char *name,
                          const void *data, size_t size);
+/* The same without the lock, and without waiting for the disk: after a crash of
+ * the machine the file may be damaged. Many may write one name at once; it is
+ * that of the last. For what readers verify and can do without. */
+BSM_NODISCARD bsm_status
+bsm_private_file_replace_soon(const bsm_private_folder *folder,
+                              const char *name, const void *data, size_t size);
 
 /* The same for a file by its path; links to it may be followed. */
 BSM_NODISCARD bsm_status bsm_private_path_read(const char *path, void *out,

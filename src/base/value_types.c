@@ -27,12 +27,16 @@ static const dtype_info infos[] = {
     [BSM_DTYPE_QUINT8] = {"quint8", 1},
     [BSM_DTYPE_QINT32] = {"qint32", 4},
     [BSM_DTYPE_BFLOAT16] = {"bfloat16", 2},
+    [BSM_DTYPE_FLOAT8_E5M2] = {"float8_e5m2", 1},
+    [BSM_DTYPE_FLOAT8_E4M3FN] = {"float8_e4m3fn", 1},
 };
 
 /* The number may come from a file, so it is checked as an unsigned. */
 static const dtype_info *find(bsm_dtype dtype) {
   const unsigned number = (unsigned)dtype;
-  return number < sizeof(infos) / sizeof(infos[0]) ? &infos[number] : NULL;
+  return number < sizeof(infos) / sizeof(infos[0]) && infos[number].size
+             ? &infos[number]
+             : NULL;
 }
 
 size_t bsm_dtype_size(bsm_dtype dtype) {

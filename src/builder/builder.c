@@ -328,20 +328,29 @@ static bsm_status choose_and_pack(bsm_emitter *e, bsm_plan *plan) {
   return bsm_plan_verify(plan);
 }
 
-/* Before layers are narrowed, formulas become activations: rounded constants
- * are no longer those of any. And scales go into the weights of convolutions:
- * they are rounded once, and nothing is left between a convolution and its
- * activation. */
+/* Before layers are narrowed, formulas become norms, which square in float, and
+ * activations: rounded constants are no longer those of any. And scales go into
+ * the weights of products, past reshapes: they are rounded once, and nothing is
+ * left between a product and its activation. */
+static bsm_status prepare_narrowing(const bsm_target *target, bsm_network *net,
+                                    bsm_arena *scratch) {
+  static bsm_status (*const passes[])(const bsm_target *, bsm_network *,
+                                      bsm_arena *) = {
+      bsm_pass_recognize_norms, bsm_pass_recognize_activations,
+      bsm_pass_lift_reshapes, bsm_pass_fold_scale};
+  for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+    BSM_TRY(passes[i](target, net, scratch));
+    BSM_TRY(bsm_network_sweep(net, scratch));
+  }
+  return BSM_OK;
+}
+
 static bsm_status decide_precision(bsm_network *net,
                                    const bsm_build_options *options) {
   if (!options->precision) return BSM_OK;
   bsm_arena scratch;
   bsm_arena_init(&scratch, net->arena->allocator);
-  bsm_status status =
-      bsm_pass_recognize_activations(options->target, net, &scratch);
-  if (!status) status = bsm_network_sweep(net, &scratch);
-  if (!status) status = bsm_pass_fold_scale(options->target, net, &scratch);
-  if (!status) status = bsm_network_sweep(net, &scratch);
+  bsm_status status = prepare_narrowing(options->target, net, &scratch);
   bsm_arena_destroy(&scratch);
   BSM_TRY(status);
   return bsm_decide_precision(options->precision, options->target, net,

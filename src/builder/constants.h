@@ -32,9 +32,36 @@ static inline double bsm_constant_number(const bsm_weights *w, int64_t index) {
     case BSM_DTYPE_BFLOAT16:
       return (double)bsm_bfloat16_to_float(
           ((const uint16_t *)w->values)[index]);
+    case BSM_DTYPE_FLOAT8_E5M2:
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      return (double)bsm_float8_to_float(w->dtype,
+                                         ((const uint8_t *)w->values)[index]);
     default:
       return (double)NAN;
   }
+}
+
+/* The greatest magnitude that is no NaN. */
+static inline double bsm_constant_greatest(const bsm_weights *w) {
+  double greatest = 0;
+  if (w->dtype == BSM_DTYPE_FLOAT) { /* most are, and they are many */
+    const float *values = w->values;
+    float most = 0;
+    for (int64_t i = 0; i < w->count; i++) most = fmaxf(most, fabsf(values[i]));
+    return (double)most;
+  }
+  for (int64_t i = 0; i < w->count; i++) {
+    greatest = fmax(greatest, fabs(bsm_constant_number(w, i)));
+  }
+  return greatest;
+}
+
+/* What the sums of a column of a matrix product are multiplied by, ahead of the
+ * bias. */
+static inline double bsm_matrix_factor(const bsm_layer *product,
+                                       int64_t column) {
+  const double *factor = product->p.matrix_multiply.factor;
+  return product->p.matrix_multiply.scale * (factor ? factor[column] : 1);
 }
 
 /* Sets values[index] of a floating dtype to `number`, rounded; for half and

@@ -28,6 +28,8 @@ BSM_NODISCARD bsm_status bsm_build_pooling(bsm_emitter *e,
                                            const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_build_resize(bsm_emitter *e,
                                           const bsm_layer *layer);
+BSM_NODISCARD bsm_status bsm_build_sample(bsm_emitter *e,
+                                          const bsm_layer *layer);
 
 /* emit_matrix.c */
 BSM_NODISCARD bsm_status bsm_build_matrix_multiply(bsm_emitter *e,

@@ -18,6 +18,8 @@ static emit_fn function_for(bsm_layer_kind kind) {
       return bsm_build_pooling;
     case BSM_LAYER_RESIZE:
       return bsm_build_resize;
+    case BSM_LAYER_SAMPLE:
+      return bsm_build_sample;
     case BSM_LAYER_MATRIX_MULTIPLY:
       return bsm_build_matrix_multiply;
     case BSM_LAYER_FUSED_ELEMENT_WISE:

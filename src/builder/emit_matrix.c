@@ -3,6 +3,7 @@
  * the left operand that share the right one become rows. */
 #include <string.h>
 
+#include "builder/constants.h"
 #include "builder/emit_internal.h"
 
 static bsm_layout swap_last_two(bsm_layout layout) {
@@ -37,6 +38,23 @@ static int64_t rows_of(bsm_dims dims) {
 /* The members of how[] that make_matrix reads. */
 enum { K, N, STRIDED, ROW, COLUMN };
 
+/* Multiplies the columns by their factors, from the dtype that the matrix has
+ * in memory to the packing's: it is rounded once. */
+static void scale_columns(const bsm_packing *p, void *to) {
+  const int64_t k = p->how[K], n = p->how[N];
+  const bsm_weights from = {.dtype = p->raw[0].dtype,
+                            .values = p->raw[0].values};
+  for (int64_t i = 0; i < k; i++) {
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t dense = p->transposed ? j * k + i : i * n + j;
+      const int64_t at =
+          p->how[STRIDED] ? i * p->how[ROW] + j * p->how[COLUMN] : dense;
+      bsm_constant_store(p->dtype, to, dense,
+                         bsm_constant_number(&from, at) * p->factor[j]);
+    }
+  }
+}
+
 /* Makes a constant matrix [K, N] in row-major order from one with any strides.
  */
 static bsm_status make_matrix(bsm_arena *scratch, const bsm_packing *p,
@@ -46,11 +64,15 @@ static bsm_status make_matrix(bsm_arena *scratch, const bsm_packing *p,
   const void *from;
   BSM_TRY(bsm_packing_cast(scratch, p, 0, &from));
   *values = from;
-  if (!p->how[STRIDED]) return BSM_OK;
+  if (!p->how[STRIDED] && !p->factor) return BSM_OK;
   uint8_t *copy = bsm_arena_alloc_array(scratch, (size_t)(k * n) + 1, element,
                                         _Alignof(double));
   BSM_TRY_ALLOC(copy);
   *values = copy;
+  if (p->factor) {
+    scale_columns(p, copy);
+    return BSM_OK;
+  }
   for (int64_t i = 0; i < k; i++) {
     for (int64_t j = 0; j < n; j++) {
       const int64_t at = i * p->how[ROW] + j * p->how[COLUMN];
@@ -61,8 +83,10 @@ static bsm_status make_matrix(bsm_arena *scratch, const bsm_packing *p,
   return BSM_OK;
 }
 
-/* Packs the constant matrix `b`: as it is, as its transpose, or copied. */
-static bsm_status pack_matrix(bsm_emitter *e, uint32_t b, bsm_plan_step *step) {
+/* Packs the constant matrix `b`: as it is, as its transpose, or copied; its
+ * columns times their factors where there are any. */
+static bsm_status pack_matrix(bsm_emitter *e, uint32_t b, const double *factor,
+                              bsm_plan_step *step) {
   const bsm_build_tensor *t = bsm_build_tensor_at(e, b);
   const int32_t r = t->layout.dims.rank;
   const int64_t k = t->layout.dims.d[r - 2], n = t->layout.dims.d[r - 1];
@@ -73,13 +97,15 @@ static bsm_status pack_matrix(bsm_emitter *e, uint32_t b, bsm_plan_step *step) {
   }
   /* Few bits are made of floats, whatever the product computes in. */
   const bsm_dtype dtype =
-      step->params->matrix_multiply.form ? BSM_DTYPE_FLOAT : t->dtype;
+      step->params->matrix_multiply.form > 0 ? BSM_DTYPE_FLOAT : t->dtype;
   bsm_packing packing = {.in_maps = k,
                          .dtype = dtype,
                          .raw = &raw,
                          .raw_count = 1,
+                         .factor = factor,
+                         .factor_count = factor ? (size_t)n : 0,
                          .how = {[K] = k, [N] = n}};
-  if (raw.dtype != dtype) packing.make = make_matrix;
+  if (raw.dtype != dtype || factor) packing.make = make_matrix;
   if ((col == 1 || n == 1) && (row == n || k == 1)) {
     return bsm_build_pack(e, step, &packing);
   }
@@ -92,6 +118,28 @@ static bsm_status pack_matrix(bsm_emitter *e, uint32_t b, bsm_plan_step *step) {
   packing.how[COLUMN] = col;
   packing.make = make_matrix;
   return bsm_build_pack(e, step, &packing);
+}
+
+/* `rows` runs of numbers of raw[part], each of `run` numbers that go to places
+ * `apart` from those before, times the factors of their columns: the first
+ * `depth` of a run have the first one's. */
+typedef struct part_runs {
+  size_t rows, run, apart, depth;
+  const double *factor;
+} part_runs;
+
+static void scale_part(const bsm_packing *p, size_t part, const part_runs *r,
+                       void *to, size_t first) {
+  const bsm_weights from = {.dtype = p->raw[part].dtype,
+                            .values = p->raw[part].values};
+  for (size_t row = 0; row < r->rows; row++) {
+    for (size_t i = 0; i < r->run; i++) {
+      const double number =
+          bsm_constant_number(&from, (int64_t)(row * r->run + i));
+      bsm_constant_store(p->dtype, to, (int64_t)(first + row * r->apart + i),
+                         number * r->factor[i / r->depth]);
+    }
+  }
 }
 
 /* Puts together a B of several raw weights. Parts that are [N, K] follow each
@@ -110,8 +158,18 @@ static bsm_status make_joined(bsm_arena *scratch, const bsm_packing *p,
     const size_t columns =
         k ? (size_t)raw->size / bsm_dtype_size(raw->dtype) / k : 0;
     const void *from;
-    BSM_TRY(bsm_packing_cast(scratch, p, i, &from));
     const size_t run = p->transposed ? columns * k : columns;
+    if (p->factor && k) {
+      const part_runs runs = {.rows = p->transposed ? 1 : k,
+                              .run = run,
+                              .apart = n,
+                              .depth = p->transposed ? k : 1,
+                              .factor = p->factor + before};
+      scale_part(p, i, &runs, joined, p->transposed ? before * k : before);
+      before += columns;
+      continue;
+    }
+    BSM_TRY(bsm_packing_cast(scratch, p, i, &from));
     for (size_t row = 0; row < (p->transposed ? 1 : k) && run; row++) {
       const size_t to = p->transposed ? before * k : row * n + before;
       memcpy(joined + to * element,
@@ -138,12 +196,14 @@ static bsm_status pack_parts(bsm_emitter *e, const bsm_layer *layer, int64_t k,
   }
   const bsm_packing packing = {
       .in_maps = k,
-      .dtype = step->params->matrix_multiply.form
+      .dtype = step->params->matrix_multiply.form > 0
                    ? BSM_DTYPE_FLOAT
                    : layer->outputs.items[0]->dtype,
       .transposed = layer->p.matrix_multiply.op_b == BSM_MATRIX_TRANSPOSE,
       .raw = raw,
       .raw_count = parts,
+      .factor = layer->p.matrix_multiply.factor,
+      .factor_count = layer->p.matrix_multiply.factor ? (size_t)n : 0,
       .how = {[K] = k, [N] = n},
       .make = make_joined};
   return bsm_build_pack(e, step, &packing);
@@ -251,5 +311,6 @@ bsm_status bsm_build_matrix_multiply(bsm_emitter *e, const bsm_layer *layer) {
                               &step->weights[1]));
   }
   if (joined) return pack_parts(e, layer, params.k, params.n, step);
-  return constant ? pack_matrix(e, b, step) : BSM_OK;
+  if (!constant) return BSM_OK;
+  return pack_matrix(e, b, layer->p.matrix_multiply.factor, step);
 }

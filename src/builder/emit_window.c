@@ -184,3 +184,21 @@ bsm_status bsm_build_resize(bsm_emitter *e, const bsm_layer *layer) {
                                          &e->value[y->id], 1, &params},
                         NULL);
 }
+
+bsm_status bsm_build_sample(bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  const bsm_step_sample params = {
+      .mode = (int32_t)layer->p.sample.mode,
+      .padding = (int32_t)layer->p.sample.padding,
+      .align_corners = layer->p.sample.align_corners};
+  uint32_t inputs[2];
+  BSM_TRY(bsm_build_as_image(e, layer, layer->inputs.items[0], &inputs[0]));
+  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[1], &inputs[1]));
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype,
+                        bsm_build_image_layout(e, layer, y->dims),
+                        &e->value[y->id]));
+  return bsm_build_step(e,
+                        &(bsm_step_spec){BSM_STEP_SAMPLE, layer->name, inputs,
+                                         2, &e->value[y->id], 1, &params},
+                        NULL);
+}

@@ -250,7 +250,7 @@ bool bsm_build_wants_channels_last(const bsm_emitter *e,
           layer->kind == BSM_LAYER_DECONVOLUTION ||
           (layer->kind == BSM_LAYER_INT8_CONVOLUTION &&
            layer->p.int8_convolution.window.spatial > 0) ||
-          layer->kind == BSM_LAYER_POOLING ||
+          layer->kind == BSM_LAYER_POOLING || layer->kind == BSM_LAYER_SAMPLE ||
           layer->kind == BSM_LAYER_RESIZE) &&
          has_channels_last(e, layer);
 }

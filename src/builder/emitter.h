@@ -52,6 +52,7 @@ typedef struct bsm_emitter {
   BSM_VEC(bsm_pending_pack) pending; /* by step, ascending */
   size_t packed;                     /* of them */
   bsm_strmap by_content; /* hash and size of own weights -> their ids */
+  bsm_strmap by_raw;     /* keys in memory of what is packed -> their ids */
   bsm_strmap by_place;   /* address and size of borrowed ones -> their ids */
   /* By itensor id, in `space`: its tensor, or BSM_NO_TENSOR; then its
    * contiguous and its channels-last copy. */

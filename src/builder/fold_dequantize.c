@@ -4,9 +4,21 @@
 
 #include "builder/constants.h"
 
-static const bsm_weights *whole_constant(const bsm_itensor *t) {
+static const bsm_weights *constant_of_bytes(const bsm_itensor *t) {
   const bsm_weights *w = bsm_constant_of(t, BSM_DTYPE_INT8);
-  return w ? w : bsm_constant_of(t, BSM_DTYPE_UINT8);
+  if (!w) w = bsm_constant_of(t, BSM_DTYPE_UINT8);
+  return w ? w : bsm_constant_of(t, BSM_DTYPE_FLOAT8_E4M3FN);
+}
+
+static float number_of(const bsm_weights *q, int64_t i) {
+  switch (q->dtype) {
+    case BSM_DTYPE_INT8:
+      return (float)((const int8_t *)q->values)[i];
+    case BSM_DTYPE_UINT8:
+      return (float)((const uint8_t *)q->values)[i];
+    default:
+      return (float)bsm_constant_number(q, i);
+  }
 }
 
 /* How many elements apart the places of an axis are. */
@@ -19,7 +31,7 @@ static int64_t step_of(bsm_dims dims, int32_t axis) {
 bsm_status bsm_fold_dequantize(bsm_layer *layer, bool *folded) {
   const size_t inputs = layer->inputs.len;
   const bsm_itensor *x = layer->inputs.items[0];
-  const bsm_weights *q = whole_constant(x);
+  const bsm_weights *q = constant_of_bytes(x);
   const bsm_weights *scale =
       bsm_constant_of(layer->inputs.items[1], BSM_DTYPE_FLOAT);
   const bsm_weights *zero =
@@ -37,10 +49,7 @@ bsm_status bsm_fold_dequantize(bsm_layer *layer, bool *folded) {
   const float *zeros = zero ? zero->values : NULL;
   for (int64_t i = 0; i < q->count; i++) {
     const int64_t at = i / step % places;
-    const float value = q->dtype == BSM_DTYPE_INT8
-                            ? (float)((const int8_t *)q->values)[i]
-                            : (float)((const uint8_t *)q->values)[i];
-    to[i] = (value - (zeros ? zeros[at] : 0.0f)) * scales[at];
+    to[i] = (number_of(q, i) - (zeros ? zeros[at] : 0.0f)) * scales[at];
   }
   layer->kind = BSM_LAYER_CONSTANT;
   layer->inputs.len = 0;

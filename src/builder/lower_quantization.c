@@ -7,6 +7,8 @@
  * becomes
  *   h = clamp(round(x * recip(scale)) + zero); q: int8 = cast(h)
  *   y = (h - zero) * scale
+ * and where q is float8, whose cast rounds,
+ *   q = cast(clamp(x * recip(scale))); y = q * scale
  *
  * A dequantize that computes in the dtype of `h` reads `h`: the cast to the
  * integer and back does not change it, and is removed when it has no other
@@ -170,19 +172,20 @@ static bsm_itensor *lower_quantize(quantization_lowering *s) {
   const int32_t axis = layer->p.quantize.axis;
   const bsm_dtype wide =
       bsm_quantize_compute_dtype(layer->inputs.items[0]->dtype);
+  const bool whole = layer->p.quantize.dtype != BSM_DTYPE_FLOAT8_E4M3FN;
   const bool rounds_last = layer->p.quantize.rounds_last;
   bsm_itensor *scale = parameter(s, 1, axis);
   bsm_itensor *zero = layer->inputs.len == 3 ? parameter(s, 2, axis) : NULL;
   bsm_itensor *inverse = inverse_of(s, scale, wide);
   bsm_itensor *q = binary(s, cast(s, layer->inputs.items[0], wide), inverse,
                           BSM_ELEMENT_WISE_PROD);
-  if (!rounds_last) q = unary(s, q, BSM_UNARY_ROUND);
+  if (whole && !rounds_last) q = unary(s, q, BSM_UNARY_ROUND);
   if (layer->inputs.len == 3) q = binary(s, q, zero, BSM_ELEMENT_WISE_SUM);
-  if (rounds_last) q = unary(s, q, BSM_UNARY_ROUND);
+  if (whole && rounds_last) q = unary(s, q, BSM_UNARY_ROUND);
   q = clamp(s, q);
   /* The integer dtype holds every whole number in its range, so a dequantize
    * may read `q` itself. */
-  if (layer->p.quantize.nan != BSM_QUANTIZE_NAN_CAST) {
+  if (whole && layer->p.quantize.nan != BSM_QUANTIZE_NAN_CAST) {
     s->held[layer->outputs.items[0]->id] = q;
   }
   return cast(s, q, layer->p.quantize.dtype);

@@ -192,6 +192,27 @@ static bsm_status join_biases(merging *m, bsm_layer *const *group, size_t count,
   return BSM_OK;
 }
 
+/* The same of what columns are multiplied by, with ones. */
+static bsm_status join_factors(merging *m, bsm_layer *const *group,
+                               size_t count, int64_t columns,
+                               const double **out) {
+  bool any = false;
+  for (size_t i = 0; i < count; i++) {
+    any = any || group[i]->p.matrix_multiply.factor;
+  }
+  if (!any) return BSM_OK;
+  double *factors = BSM_NEW_ARRAY(m->net->arena, double, (size_t)columns);
+  BSM_TRY_ALLOC(factors);
+  *out = factors;
+  for (size_t i = 0; i < count; i++) {
+    const bsm_itensor *y = group[i]->outputs.items[0];
+    const double *own = group[i]->p.matrix_multiply.factor;
+    const int64_t n = y->dims.d[y->dims.rank - 1];
+    for (int64_t k = 0; k < n; k++) *factors++ = own ? own[k] : 1;
+  }
+  return BSM_OK;
+}
+
 /* Replaces one of the results by a slice of the product. */
 static bsm_status add_slice(merging *m, bsm_itensor *all, bsm_layer *old,
                             int64_t column) {
@@ -251,6 +272,8 @@ static bsm_status join_matrices(merging *m, bsm_layer *const *group,
   to->p.matrix_multiply.op_b = group[0]->p.matrix_multiply.op_b;
   to->p.matrix_multiply.scale = group[0]->p.matrix_multiply.scale;
   to->p.matrix_multiply.parts = (int32_t)count;
+  BSM_TRY(
+      join_factors(m, group, count, columns, &to->p.matrix_multiply.factor));
   return join_biases(m, group, count, columns, &to->p.matrix_multiply.bias);
 }
 

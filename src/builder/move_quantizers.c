@@ -7,6 +7,7 @@
  * resizing to the nearest. They come to the products that make the numbers, and
  * what is between works on bytes. Quantizing does not fall, so the greatest
  * number stays the greatest.
+ * Floats of 8 bits are only moved.
  * Requires: unify_quantizers. The moved layer has one reader. */
 #include <string.h>
 
@@ -14,17 +15,18 @@
 #include "builder/quantized_grid.h"
 #include "builder/uses.h"
 
-static bool only_moves(const bsm_layer *layer) {
+static bool only_moves(const bsm_layer *layer, bsm_dtype quantized) {
+  const bool whole = quantized != BSM_DTYPE_FLOAT8_E4M3FN;
   switch (layer->kind) {
     case BSM_LAYER_POOLING:
-      return layer->p.pooling.type == BSM_POOLING_MAX;
+      return whole && layer->p.pooling.type == BSM_POOLING_MAX;
     case BSM_LAYER_SLICE:
       for (int32_t i = 0; i < layer->p.slice.stride.rank; i++) {
         if (layer->p.slice.stride.d[i] < 0) return false;
       }
       return !layer->p.slice.has_mode;
     case BSM_LAYER_RESIZE:
-      return layer->p.resize.mode == BSM_RESIZE_NEAREST;
+      return whole && layer->p.resize.mode == BSM_RESIZE_NEAREST;
     case BSM_LAYER_SHUFFLE:
     case BSM_LAYER_CONCATENATION:
     case BSM_LAYER_EXPAND:
@@ -61,8 +63,9 @@ static bsm_itensor *number(bsm_network *net, float value) {
 static bsm_itensor *quantized(bsm_network *net, bsm_itensor *x,
                               const bsm_layer *like, const bsm_grid *grid) {
   bsm_itensor *scale = number(net, grid->scale);
-  bsm_itensor *zero = number(net, (float)grid->zero);
-  if (!scale || !zero) return NULL;
+  bsm_itensor *zero =
+      like->inputs.len == 3 ? number(net, (float)grid->zero) : NULL;
+  if (!scale || (like->inputs.len == 3 && !zero)) return NULL;
   bsm_layer *q =
       bsm_network_add_quantize(net, x, scale, zero, -1, like->p.quantize.dtype);
   if (!q) return NULL;
@@ -84,7 +87,8 @@ static bsm_layer *movable_before(const bsm_uses *uses,
     return NULL;
   }
   bsm_layer *before = t->producer;
-  return before && !before->removed && only_moves(before) &&
+  return before && !before->removed &&
+                 only_moves(before, quantize->p.quantize.dtype) &&
                  bsm_uses_single_reader(uses, t) == quantize
              ? before
              : NULL;

@@ -77,16 +77,21 @@ static bsm_status put_params(description *d, const bsm_plan_step *step) {
                   bsm_step_kind_name(step->kind));
 }
 
+/* How raw weights are identified. */
+typedef enum identity { BY_STORE, BY_ADDRESS } identity;
+
 /* Adds the place of raw weights, or their content when the place is unknown. */
-static void put_raw(description *d, bsm_weights_store *store,
+static void put_raw(description *d, identity by, bsm_weights_store *store,
                     const bsm_raw_weights *raw) {
   uint32_t id;
   uint64_t offset;
   put(d, (uint64_t)raw->dtype);
   put(d, raw->size);
-  if (store && raw->size &&
-      bsm_weights_store_find_constant(store, raw->values, raw->size, &id,
-                                      &offset)) {
+  if (by == BY_ADDRESS) {
+    put(d, (uint64_t)(uintptr_t)raw->values);
+  } else if (store && raw->size &&
+             bsm_weights_store_find_constant(store, raw->values, raw->size, &id,
+                                             &offset)) {
     put(d, 1 + (uint64_t)id);
     put(d, offset);
     put(d, 0);
@@ -97,8 +102,8 @@ static void put_raw(description *d, bsm_weights_store *store,
   }
 }
 
-bsm_status bsm_packing_key(bsm_weights_store *store, bsm_packer packer,
-                           const bsm_plan_step *step,
+static bsm_status make_key(identity by, bsm_weights_store *store,
+                           bsm_packer packer, const bsm_plan_step *step,
                            const bsm_packing *packing, uint64_t size,
                            bsm_weights_key *out) {
   description d = {.placed = true};
@@ -123,12 +128,26 @@ bsm_status bsm_packing_key(bsm_weights_store *store, bsm_packer packer,
   }
   put(&d, packing->raw_count);
   for (size_t i = 0; i < packing->raw_count; i++) {
-    put_raw(&d, store, &packing->raw[i]);
+    put_raw(&d, by, store, &packing->raw[i]);
   }
   out->hash[0] = bsm_hash64(d.words, d.count * sizeof(*d.words), SEED_0);
   out->hash[1] = bsm_hash64(d.words, d.count * sizeof(*d.words), SEED_1);
   out->hash[0] = (out->hash[0] & ~UINT64_C(1)) | d.placed;
   return BSM_OK;
+}
+
+bsm_status bsm_packing_key(bsm_weights_store *store, bsm_packer packer,
+                           const bsm_plan_step *step,
+                           const bsm_packing *packing, uint64_t size,
+                           bsm_weights_key *out) {
+  return make_key(BY_STORE, store, packer, step, packing, size, out);
+}
+
+bsm_status bsm_packing_key_in_memory(bsm_packer packer,
+                                     const bsm_plan_step *step,
+                                     const bsm_packing *packing, uint64_t size,
+                                     bsm_weights_key *out) {
+  return make_key(BY_ADDRESS, NULL, packer, step, packing, size, out);
 }
 
 bsm_status bsm_packing_cast(bsm_arena *scratch, const bsm_packing *packing,

@@ -65,6 +65,13 @@ BSM_NODISCARD bsm_status bsm_packing_key(bsm_weights_store *store,
                                          const bsm_packing *packing,
                                          uint64_t size, bsm_weights_key *out);
 
+/* Within one build: raw weights are identified by their address. */
+BSM_NODISCARD bsm_status bsm_packing_key_in_memory(bsm_packer packer,
+                                                   const bsm_plan_step *step,
+                                                   const bsm_packing *packing,
+                                                   uint64_t size,
+                                                   bsm_weights_key *out);
+
 /* raw[index] converted to the packing's dtype: in `scratch`, or itself. */
 BSM_NODISCARD bsm_status bsm_packing_cast(bsm_arena *scratch,
                                           const bsm_packing *packing,

@@ -11,6 +11,7 @@ static const bsm_target_pass first[] = {
     {"widen_products", false, bsm_pass_widen_products},
     {"lift_reshapes", false, bsm_pass_lift_reshapes},
     {"remove_identities", false, bsm_pass_remove_identities},
+    {"recognize_norms", false, bsm_pass_recognize_norms},
     {"recognize_activations", false, bsm_pass_recognize_activations},
     {"fold_scale", false, bsm_pass_fold_scale},
     {"fuse_attention", false, bsm_pass_fuse_attention},

@@ -29,6 +29,9 @@ BSM_NODISCARD bsm_status bsm_pass_remove_identities(const bsm_target *target,
                                                     bsm_arena *scratch);
 /* Activations that models write as formulas become one layer: x * sigmoid(x)
  * becomes silu, and so on. */
+BSM_NODISCARD bsm_status bsm_pass_recognize_norms(const bsm_target *target,
+                                                  bsm_network *net,
+                                                  bsm_arena *scratch);
 BSM_NODISCARD bsm_status bsm_pass_recognize_activations(
     const bsm_target *target, bsm_network *net, bsm_arena *scratch);
 /* A scale layer (batch norm) is folded into the convolution before it. */

@@ -129,7 +129,7 @@ static bsm_status pack(bsm_emitter *e, const bsm_plan_step *step,
                                     packing->transposed, packed, &size),
                "in the weights of %s", step->name);
   if (step->kind == BSM_STEP_MATRIX_MULTIPLY &&
-      step->params->matrix_multiply.form && e->target->ops->unpack) {
+      step->params->matrix_multiply.form > 0 && e->target->ops->unpack) {
     BSM_TRY(measure_few_bits(e, step, packing, values, packed, size));
   }
   bsm_arena_rewind(e->scratch, mark);
@@ -137,9 +137,9 @@ static bsm_status pack(bsm_emitter *e, const bsm_plan_step *step,
 }
 
 /* Packs into the plan's own memory. */
-static bsm_status pack_into_plan(bsm_emitter *e, const bsm_plan_step *step,
-                                 const bsm_packing *packing, uint64_t size,
-                                 uint32_t *out) {
+static bsm_status pack_anew(bsm_emitter *e, const bsm_plan_step *step,
+                            const bsm_packing *packing, uint64_t size,
+                            uint32_t *out) {
   bool found;
   const bsm_arena_mark mark = bsm_arena_get_mark(e->arena);
   void *packed =
@@ -148,6 +148,32 @@ static bsm_status pack_into_plan(bsm_emitter *e, const bsm_plan_step *step,
   BSM_TRY(pack(e, step, packing, packed));
   BSM_TRY(add_weights(e, packed, size, &found, out));
   if (found) bsm_arena_rewind(e->arena, mark);
+  return BSM_OK;
+}
+
+/* The same, once for all steps that have the same raw weights in the same form,
+ * as those of an unrolled loop: packing, hashing and comparing take long. */
+static bsm_status pack_into_plan(bsm_emitter *e, const bsm_plan_step *step,
+                                 const bsm_packing *packing, uint64_t size,
+                                 uint32_t *out) {
+  bsm_weights_key key;
+  const bsm_packer packer = bsm_target_packer(e->target);
+  if (step->kind == BSM_STEP_MATRIX_MULTIPLY &&
+      step->params->matrix_multiply.form > 0) {
+    return pack_anew(e, step, packing, size, out); /* it is measured */
+  }
+  BSM_TRY(bsm_packing_key_in_memory(packer, step, packing, size, &key));
+  const bsm_str name = {(const char *)&key, sizeof(key)};
+  const known *it = bsm_strmap_get(&e->by_raw, name);
+  if (it && e->weights.items[it->id].space == e->space) {
+    *out = it->id;
+    return BSM_OK;
+  }
+  BSM_TRY(pack_anew(e, step, packing, size, out));
+  known *fresh = BSM_NEW(e->scratch, known);
+  BSM_TRY_ALLOC(fresh);
+  fresh->id = *out;
+  BSM_TRY_ALLOC(bsm_strmap_set(e->scratch, &e->by_raw, name, fresh));
   return BSM_OK;
 }
 
@@ -195,8 +221,7 @@ bsm_status bsm_build_pending(bsm_emitter *e, const bsm_pending_pack *pending,
                                packing->transposed, NULL, &size));
   if (!store) return pack_into_plan(e, step, packing, size, out);
   const bsm_weights_entry *entry;
-  const bsm_packer packer = {e->target->ops->name,
-                             e->target->ops->pack_version};
+  const bsm_packer packer = bsm_target_packer(e->target);
   BSM_TRY(find_packed(store, packer, step, packing, size, &key, &entry));
   if (entry) {
     store->hits++;
@@ -204,7 +229,8 @@ bsm_status bsm_build_pending(bsm_emitter *e, const bsm_pending_pack *pending,
   }
   store->misses++;
   const bool keep = store->room == UINT64_MAX || key.hash[0] & 1;
-  void *packed = keep ? bsm_weights_store_new(store, size) : NULL;
+  void *packed = NULL;
+  if (keep) BSM_TRY(bsm_weights_store_new(store, size, &packed));
   if (!packed) return pack_into_plan(e, step, packing, size, out);
   const void *kept;
   BSM_TRY(pack(e, step, packing, packed));

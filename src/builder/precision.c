@@ -186,19 +186,41 @@ bsm_status bsm_known_values_add(bsm_known_values *values, const bsm_plan *plan,
   return BSM_OK;
 }
 
-static double greatest_weight(const bsm_weights *given,
-                              const bsm_deferred *deferred, int64_t maps) {
-  bsm_weights w = *given;
-  double most = 0, factor = deferred && deferred->factor ? 0 : 1;
-  if (w.count == 0 || !bsm_dtype_is_floating(w.dtype)) return 0;
-  if (deferred && deferred->cast) w.dtype = deferred->held;
-  for (int64_t i = 0; i < w.count; i++) {
-    most = fmax(most, fabs(bsm_constant_number(&w, i)));
+/* With factors[maps], of which each weight has one; NULL: none. */
+static double greatest_weight(const bsm_weights *w, const double *factors,
+                              int64_t maps) {
+  double factor = factors ? 0 : 1;
+  if (w->count == 0 || !bsm_dtype_is_floating(w->dtype)) return 0;
+  for (int64_t i = 0; factors && i < maps; i++) {
+    factor = fmax(factor, fabs(factors[i]));
   }
-  for (int64_t i = 0; deferred && deferred->factor && i < maps; i++) {
-    factor = fmax(factor, fabs(deferred->factor[i]));
+  return bsm_constant_greatest(w) * factor;
+}
+
+/* Of the weights that a product is packed with; false: they are as they are
+ * stored, or it has none. */
+static bool greatest_product(const bsm_layer *layer, double *most) {
+  if (layer->kind == BSM_LAYER_CONVOLUTION) {
+    const bsm_convolution_params *p = &layer->p.convolution;
+    bsm_weights kernel = p->kernel;
+    if (p->deferred.cast) kernel.dtype = p->deferred.held;
+    *most = greatest_weight(&kernel, p->deferred.factor, p->out_maps);
+    return true;
   }
-  return most * factor;
+  const double *factors = layer->kind == BSM_LAYER_MATRIX_MULTIPLY
+                              ? layer->p.matrix_multiply.factor
+                              : NULL;
+  if (!factors) return false;
+  const bsm_dims d = layer->outputs.items[0]->dims;
+  *most = 0;
+  for (size_t i = 1; i < layer->inputs.len; i++) {
+    const bsm_layer *from = layer->inputs.items[i]->producer;
+    if (from && from->kind == BSM_LAYER_CONSTANT) {
+      *most = fmax(*most, greatest_weight(&from->p.constant.weights, factors,
+                                          d.d[d.rank - 1]));
+    }
+  }
+  return true;
 }
 
 /* The greatest magnitude of a tensor, and whether it is known. */
@@ -237,10 +259,7 @@ static bool fits_half(const decision *d, const bsm_layer *layer) {
     reason = why_not_half(most);
     name = t->name ? t->name : "";
   }
-  const bool convolves = layer->kind == BSM_LAYER_CONVOLUTION;
-  if (!reason && convolves) {
-    const bsm_convolution_params *p = &layer->p.convolution;
-    most = greatest_weight(&p->kernel, &p->deferred, p->out_maps);
+  if (!reason && greatest_product(layer, &most)) {
     name = "a weight";
     if (!(most <= LARGEST_HALF)) reason = "is too great";
   }
@@ -304,8 +323,8 @@ static bsm_status decide(decision *d, const bsm_layer *layer,
     return BSM_OK;
   }
   if (bsm_stored_dtype(layer) != BSM_DTYPE_FLOAT) return BSM_OK;
-  const uint32_t allowed =
-      gaining(d, layer, bits & (d->policy->allowed | BSM_PRECISION_FP32));
+  const uint32_t may = layer->cancels ? BSM_PRECISION_NONE : d->policy->allowed;
+  const uint32_t allowed = gaining(d, layer, bits & (may | BSM_PRECISION_FP32));
   *out = fastest(allowed);
   if (*out == BSM_PRECISION_FP16 && !fits_half(d, layer)) {
     *out = fastest(allowed & ~(uint32_t)BSM_PRECISION_FP16);
@@ -454,7 +473,9 @@ static bsm_status decide_each(decision *d, const bsm_network *net,
     if (layer->outputs.len == 0 || bsm_stored_dtype(layer) != BSM_DTYPE_FLOAT) {
       continue;
     }
-    *made_by(n, layer) = dtype_of(layer->precision);
+    for (size_t k = 0; k < layer->outputs.len; k++) {
+      n->made[layer->outputs.items[k]->id] = dtype_of(layer->precision);
+    }
   }
   return BSM_OK;
 }

@@ -6,24 +6,26 @@
  * whose last input is a constant of four floats: the reciprocal of the scale,
  * the zero point, the least and the greatest number. Other readers of y read it
  * as before. Numbers are the same: y is rounded to its dtype first.
- * Requires: unify_quantizers. The grid is of uint8, and the same for all of y.
- */
+ * Requires: unify_quantizers. The grid is of uint8, or all of float8_e4m3fn,
+ * whose least number is negative, and the same for all of y. */
 #include <string.h>
 
 #include "builder/passes.h"
 #include "builder/quantized_grid.h"
 #include "builder/uses.h"
 
-/* The QUANTIZE layer to uint8 that reads the norm, or NULL. */
+/* The QUANTIZE layer to such bytes that reads the norm, or NULL. */
 static bsm_layer *quantizer_of(const bsm_uses *uses, const bsm_layer *norm,
                                bsm_grid *grid) {
   const bsm_itensor *y = norm->outputs.items[0];
   for (uint32_t i = 0; i < uses->reader_count[y->id]; i++) {
     bsm_layer *reader = uses->readers[y->id][i];
-    if (bsm_quantize_grid(reader, grid) &&
-        reader->outputs.items[0]->dtype == BSM_DTYPE_UINT8) {
-      return reader;
-    }
+    if (!bsm_quantize_grid(reader, grid)) continue;
+    const bsm_dtype dtype = reader->outputs.items[0]->dtype;
+    const bool fp8 = dtype == BSM_DTYPE_FLOAT8_E4M3FN &&
+                     grid->least == -BSM_FLOAT8_MOST &&
+                     grid->greatest == BSM_FLOAT8_MOST;
+    if (fp8 || dtype == BSM_DTYPE_UINT8) return reader;
   }
   return NULL;
 }

@@ -60,7 +60,8 @@ static bool numbers_of(const bsm_itensor *t, int64_t count, double *out) {
 /* ---- grids ---- */
 
 static bool is_byte(bsm_dtype dtype) {
-  return dtype == BSM_DTYPE_UINT8 || dtype == BSM_DTYPE_INT8;
+  return dtype == BSM_DTYPE_UINT8 || dtype == BSM_DTYPE_INT8 ||
+         dtype == BSM_DTYPE_FLOAT8_E4M3FN;
 }
 
 /* The scale and the zero point, which is a whole number. */
@@ -152,9 +153,15 @@ static bsm_status read_places(const bsm_layer *layer, int32_t axis,
 static float quantized(const bsm_layer *layer, const places *p, float x,
                        int64_t place) {
   const float inverse = 1.0f / (float)p->scale[place];
-  float q = nearbyintf(x * inverse) + (float)p->zero[place];
+  const bool is_float = layer->p.quantize.dtype == BSM_DTYPE_FLOAT8_E4M3FN;
+  float q = x * inverse;
+  if (!is_float) q = nearbyintf(q) + (float)p->zero[place];
   q = fmaxf(q, (float)layer->p.quantize.least);
-  return fminf(q, (float)layer->p.quantize.greatest);
+  q = fminf(q, (float)layer->p.quantize.greatest);
+  return is_float ? bsm_float8_to_float(
+                        layer->p.quantize.dtype,
+                        bsm_float_to_float8(layer->p.quantize.dtype, q))
+                  : q;
 }
 
 /* x[i], `count` of them, through a layer that quantizes or dequantizes. */

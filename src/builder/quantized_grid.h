@@ -14,10 +14,10 @@ typedef struct bsm_grid {
   int32_t zero, least, greatest;
 } bsm_grid;
 
-/* The grid of a QUANTIZE layer from floats (not double) to uint8 or int8 by
- * constants of one element; false for any other layer. */
+/* The grid of a QUANTIZE layer from floats (not double) to uint8, int8 or
+ * float8_e4m3fn by constants of one element; false for any other layer. */
 bool bsm_quantize_grid(const bsm_layer *layer, bsm_grid *out);
-/* The scale and zero point of a DEQUANTIZE layer from uint8 or int8 to float;
+/* The scale and zero point of a DEQUANTIZE layer from such bytes to float;
  * the rest of the grid is that of the dtype. */
 bool bsm_dequantize_grid(const bsm_layer *layer, bsm_grid *out);
 /* The bytes that `t` is dequantized from, and rounded to 16 bits perhaps; NULL:
@@ -27,7 +27,7 @@ bsm_itensor *bsm_dequantized_from(const bsm_itensor *t, bsm_grid *out);
 bool bsm_same_grid(const bsm_grid *a, const bsm_grid *b);
 
 /* The floats of a constant, also of one that passes through quantizing layers
- * or is held in int8, in `scratch` or borrowed; *out NULL: it is none. */
+ * or is held in bytes, in `scratch` or borrowed; *out NULL: it is none. */
 BSM_NODISCARD bsm_status bsm_constant_floats(const bsm_itensor *t,
                                              bsm_arena *scratch,
                                              const float **out);

@@ -191,20 +191,22 @@ static bool is_element_wise(const bsm_layer *layer) {
 }
 
 /* Adds the layers that `t` depends on, up to `x` and constants; false when
- * there are other kinds of layers, or too many. */
-static bool collect(cone *c, const bsm_itensor *t, const bsm_itensor *x) {
+ * there are other kinds of layers, or too many, of which `above` are on the way
+ * to t. */
+static bool collect(cone *c, const bsm_itensor *t, const bsm_itensor *x,
+                    size_t above) {
   double ignored;
   const bsm_layer *layer = t->producer;
   if (t == x || scalar_constant(t, &ignored)) return true;
   for (size_t i = 0; i < c->count; i++) {
     if (c->layers[i] == layer) return true;
   }
-  if (!is_element_wise(layer) || t->dtype != x->dtype ||
+  if (above == MAX_LAYERS || !is_element_wise(layer) || t->dtype != x->dtype ||
       !bsm_dims_equal(t->dims, x->dims)) {
     return false;
   }
   for (size_t i = 0; i < layer->inputs.len; i++) {
-    if (!collect(c, layer->inputs.items[i], x)) return false;
+    if (!collect(c, layer->inputs.items[i], x, above + 1)) return false;
   }
   if (c->count == MAX_LAYERS) return false;
   c->layers[c->count++] = layer;
@@ -324,7 +326,7 @@ static void recognize(bsm_layer *layer, const double *points, cone *c) {
     bsm_itensor *x = found[i];
     c->count = 0;
     if (!bsm_dims_equal(x->dims, y->dims) || x->dtype != y->dtype ||
-        !collect(c, y, x)) {
+        !collect(c, y, x, 0)) {
       continue;
     }
     const activation as = recognized(c, x, points);

@@ -31,6 +31,7 @@ bool bsm_can_retype(const bsm_layer *layer) {
     case BSM_LAYER_NORMALIZATION:
     case BSM_LAYER_PARAMETRIC_RELU:
     case BSM_LAYER_RESIZE:
+    case BSM_LAYER_RECURRENT:
       return layer->outputs.items[0]->dtype == bsm_stored_dtype(layer);
     default:
       return false;
@@ -119,40 +120,61 @@ static bsm_status retype_input(bsm_retyping *w, bsm_itensor *t, bsm_dtype dtype,
   return take_last(w);
 }
 
-bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
-                            bsm_dtype dtype) {
-  bsm_itensor *old = layer->outputs.items[0];
+/* Their values stay until they are packed. */
+static bsm_status retype_recurrent(bsm_retyping *w, bsm_layer *layer,
+                                   bsm_dtype dtype) {
+  const size_t count = (size_t)layer->p.recurrent.directions;
+  const bsm_recurrent_weights *old = layer->p.recurrent.weights;
+  bsm_recurrent_weights *changed =
+      BSM_NEW_ARRAY(w->net->arena, bsm_recurrent_weights, count);
+  BSM_TRY_ALLOC(changed);
+  bsm_deferred *deferred = &layer->p.recurrent.deferred;
+  if (!deferred->cast) deferred->held = old[0].input.dtype;
+  deferred->cast = true;
+  for (size_t i = 0; i < count; i++) {
+    changed[i] = old[i];
+    changed[i].input.dtype = changed[i].recurrent.dtype = dtype;
+    changed[i].input_bias.dtype = changed[i].recurrent_bias.dtype = dtype;
+    changed[i].projection.dtype = dtype;
+  }
+  layer->p.recurrent.weights = changed;
+  return BSM_OK;
+}
+
+static bsm_status retype_params(bsm_retyping *w, bsm_layer *layer,
+                                bsm_dtype dtype) {
+  switch (layer->kind) {
+    case BSM_LAYER_SCALE:
+      BSM_TRY(retype_weights(w, &layer->p.scale.shift, dtype, NULL));
+      BSM_TRY(retype_weights(w, &layer->p.scale.scale, dtype, NULL));
+      return retype_weights(w, &layer->p.scale.power, dtype, NULL);
+    case BSM_LAYER_MATRIX_MULTIPLY:
+      return retype_weights(w, &layer->p.matrix_multiply.bias, dtype, NULL);
+    case BSM_LAYER_CONVOLUTION:
+    case BSM_LAYER_DECONVOLUTION:
+      BSM_TRY(retype_weights(w, &layer->p.convolution.kernel, dtype,
+                             &layer->p.convolution.deferred));
+      return retype_weights(w, &layer->p.convolution.bias, dtype, NULL);
+    case BSM_LAYER_RECURRENT:
+      return retype_recurrent(w, layer, dtype);
+    default:
+      return BSM_OK;
+  }
+}
+
+/* Adds a cast of one of the layer's results to what it was. Then the two
+ * exchange their outputs, so that readers keep the tensor that they read. */
+static bsm_status cast_output(bsm_retyping *w, bsm_layer *layer, size_t index,
+                              bsm_dtype dtype) {
+  bsm_itensor *old = layer->outputs.items[index];
   const bsm_dtype stored = old->dtype;
-  bsm_grid grid;
-  /* What multiplies quantized values may be on a grid, which rounding hides. */
-  w->defers = bsm_dequantized_from(layer->inputs.items[0], &grid) != NULL;
-  for (size_t i = 0; i < layer->inputs.len; i++) {
-    bsm_itensor **input = &layer->inputs.items[i];
-    if ((*input)->dtype != stored) continue;
-    BSM_TRY(retype_input(w, *input, dtype, input));
-  }
-  if (layer->kind == BSM_LAYER_SCALE) {
-    BSM_TRY(retype_weights(w, &layer->p.scale.shift, dtype, NULL));
-    BSM_TRY(retype_weights(w, &layer->p.scale.scale, dtype, NULL));
-    BSM_TRY(retype_weights(w, &layer->p.scale.power, dtype, NULL));
-  } else if (layer->kind == BSM_LAYER_MATRIX_MULTIPLY) {
-    BSM_TRY(retype_weights(w, &layer->p.matrix_multiply.bias, dtype, NULL));
-  } else if (layer->kind == BSM_LAYER_CONVOLUTION ||
-             layer->kind == BSM_LAYER_DECONVOLUTION) {
-    BSM_TRY(retype_weights(w, &layer->p.convolution.kernel, dtype,
-                           &layer->p.convolution.deferred));
-    BSM_TRY(retype_weights(w, &layer->p.convolution.bias, dtype, NULL));
-  }
-  BSM_TRY_ALLOC(bsm_vec_push(w->scratch, &w->layers, layer));
-  /* Adds a cast of the layer's result. Then the two exchange their outputs, so
-   * that readers keep the tensor that they read. */
   bsm_layer *cast = bsm_network_add_cast(w->net, old, stored);
   BSM_TRY(bsm_network_take_error(w->net));
   if (!cast) return BSM_FAIL_OOM();
   bsm_itensor *sum = cast->outputs.items[0];
   cast->name = layer->name;
   cast->source = layer->source;
-  layer->outputs.items[0] = sum;
+  layer->outputs.items[index] = sum;
   sum->producer = layer;
   /* An integer that wraps around is another value before. */
   if (bsm_dtype_is_floating(dtype) && bsm_dtype_is_floating(stored)) {
@@ -164,8 +186,27 @@ bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
   old->producer = cast;
   cast->inputs.items[0] = sum;
   if (w->keeps_wide && old->id < w->count) w->cast[old->id] = sum;
-  BSM_TRY(bsm_layer_infer(layer));
   return take_last(w);
+}
+
+bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
+                            bsm_dtype dtype) {
+  const bsm_dtype stored = layer->outputs.items[0]->dtype;
+  bsm_grid grid;
+  /* What multiplies quantized values may be on a grid, which rounding hides. */
+  w->defers = bsm_dequantized_from(layer->inputs.items[0], &grid) != NULL;
+  for (size_t i = 0; i < layer->inputs.len; i++) {
+    bsm_itensor **input = &layer->inputs.items[i];
+    if ((*input)->dtype != stored) continue;
+    BSM_TRY(retype_input(w, *input, dtype, input));
+  }
+  BSM_TRY(retype_params(w, layer, dtype));
+  BSM_TRY_ALLOC(bsm_vec_push(w->scratch, &w->layers, layer));
+  for (size_t i = 0; i < layer->outputs.len; i++) {
+    if (layer->outputs.items[i]->dtype != stored) continue;
+    BSM_TRY(cast_output(w, layer, i, dtype));
+  }
+  return bsm_layer_infer(layer);
 }
 
 bsm_status bsm_retyping_start(bsm_retyping *w, bsm_network *net,

@@ -24,7 +24,7 @@ typedef struct bsm_retyping {
 
 /* The dtype of the floats that a layer reads; UNDEFINED: none. */
 bsm_dtype bsm_stored_dtype(const bsm_layer *layer);
-/* Kinds whose tensors can be cast around them: one result, of the dtype of the
+/* Kinds whose tensors can be cast around them: results of the dtype of the
  * inputs. */
 bool bsm_can_retype(const bsm_layer *layer);
 /* Whether a layer moves numbers, and computes nothing. */
@@ -33,9 +33,8 @@ bool bsm_layer_moves(const bsm_layer *layer);
 BSM_NODISCARD bsm_status bsm_retyping_start(bsm_retyping *w, bsm_network *net,
                                             bsm_arena *scratch);
 BSM_NODISCARD bsm_status bsm_retyping_keep(bsm_retyping *w, bsm_layer *layer);
-/* Lets the layer, which has one output, compute in `dtype`; a cast of the
- * result makes the old output. Inputs of other dtypes than that output's do not
- * change. */
+/* Lets the layer compute in `dtype`; casts of the results make the old outputs.
+ * Inputs and outputs of other dtypes than the first output's do not change. */
 BSM_NODISCARD bsm_status bsm_retype_layer(bsm_retyping *w, bsm_layer *layer,
                                           bsm_dtype dtype);
 BSM_NODISCARD bsm_status bsm_retyping_finish(bsm_retyping *w);

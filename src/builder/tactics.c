@@ -50,6 +50,8 @@ static void adopt(bench *b, uint32_t index, const char *tactic) {
 static size_t list_tactics(bench *b, uint32_t index, const char **names) {
   const bsm_plan_step *step = &b->plan->steps[index];
   const bsm_target *t = target_of(b, step);
+  /* Costs may follow from the form that all tactics have. */
+  if (b->pending[index]) adopt(b, index, "");
   const size_t count = t->ops->tactics(t, b->plan, step, names);
   size_t kept = 0;
   const bool all = t == b->target && !b->options->exact;

@@ -24,7 +24,7 @@
 #include "network/layer.h"
 
 /* The version of this interface; a table of another version is refused. */
-#define BSM_TARGET_VERSION 7
+#define BSM_TARGET_VERSION 8
 #define BSM_MAX_TACTICS 16
 
 typedef struct bsm_target_ops bsm_target_ops;
@@ -51,6 +51,9 @@ typedef struct bsm_target_request {
    * BSM_TARGET_ANY_ISA: not given). */
   int threads;
   uint32_t isa;
+  /* Layers are going to be quantized: the target of this machine says how fast
+   * it is at that. */
+  bool quantizes;
 } bsm_target_request;
 #define BSM_TARGET_ANY_ISA UINT32_MAX
 
@@ -61,6 +64,7 @@ typedef enum bsm_fusion {
   BSM_FUSION_MERGE,     /* products of one tensor side by side */
   BSM_FUSION_ATTENTION, /* products around a softmax */
   BSM_FUSION_INT8,      /* what quantizes the operands of a product */
+  BSM_FUSION_FP8,       /* the same, to float8_e4m3fn */
   BSM_FUSION_BYTES      /* a QUANTIZE layer into a normalization */
 } bsm_fusion;
 
@@ -101,6 +105,11 @@ typedef struct bsm_link_request {
   const char *isas; /* instruction sets, such as "avx2,scalar"; NULL: all */
 } bsm_link_request;
 
+/* Estimates, in any unit; that of int8 with what quantizes the input. */
+typedef struct bsm_int8_times {
+  double fp32, int8;
+} bsm_int8_times;
+
 struct bsm_target_ops {
   uint32_t version; /* BSM_TARGET_VERSION */
   const char *name; /* "cpu" */
@@ -139,6 +148,10 @@ struct bsm_target_ops {
    * these precisions, which is cast around it. NULL: all are. */
   bool (*gains)(const bsm_target *target, const bsm_layer *layer,
                 bsm_precision precision);
+  /* How long a layer of float32 is expected to take, and in int8 instead. NULL,
+   * or zeros: int8 is always faster. */
+  bsm_int8_times (*int8_times)(const bsm_target *target,
+                               const bsm_layer *layer);
   /* The dtype that layers of half or bfloat16 compute in and leave their
    * results in for each other, where that is faster: what a model rounds
    * between them is not. `multiplies`: the network has products of `dtype`.
@@ -193,7 +206,8 @@ struct bsm_target_ops {
                      bool transposed, void *packed, uint64_t *size);
   /* The form of the constant matrix of a product of `dtype` whose numbers have
    * `bits` bits, 8 or 4, with a scale for each column, or with 4 for each
-   * column and `group` rows; 0: the target has none. NULL: none for all. */
+   * column and `group` rows, greater than 0; 0: the target has none. NULL: none
+   * for all. */
   int32_t (*few_bits_form)(const bsm_target *target, bsm_dtype dtype,
                            int32_t bits, int64_t group);
   /* Writes what such a packed matrix stands for, in the order of `values` of
@@ -246,6 +260,11 @@ struct bsm_target_ops {
    * with what a program links for some engines. NULL: it has none. */
   bsm_status (*link_list)(const bsm_link_request *request, bsm_text *text);
 };
+
+/* What keys of its packed weights begin with. */
+static inline bsm_packer bsm_target_packer(const bsm_target *target) {
+  return (bsm_packer){target->ops->name, target->ops->pack_version};
+}
 
 /* The targets that are linked in: backend/targets.c, which a program may
  * replace. There is at least one. */

@@ -155,12 +155,15 @@ static void release_pending(bsm_weights_store *store) {
   store->pending = false;
 }
 
-void *bsm_weights_store_new(bsm_weights_store *store, uint64_t size) {
+bsm_status bsm_weights_store_new(bsm_weights_store *store, uint64_t size,
+                                 void **out) {
+  *out = NULL;
   release_pending(store);
-  if (size > store->room || size > SIZE_MAX - BSM_ALIGNMENT) return NULL;
+  if (size > store->room || size > SIZE_MAX - BSM_ALIGNMENT) return BSM_OK;
   store->mark = bsm_arena_get_mark(&store->made);
   store->pending = true;
-  return bsm_arena_alloc(&store->made, size ? (size_t)size : 1, BSM_ALIGNMENT);
+  *out = bsm_arena_alloc(&store->made, size ? (size_t)size : 1, BSM_ALIGNMENT);
+  return *out ? BSM_OK : BSM_FAIL_OOM();
 }
 
 bsm_status bsm_weights_store_keep(bsm_weights_store *store, bsm_weights_key key,

@@ -111,9 +111,10 @@ const bsm_weights_entry *bsm_weights_store_at(const bsm_weights_store *store,
 /* ---- for the emitter ---- */
 
 /* New memory of the store for derived weights, aligned to BSM_ALIGNMENT. The
- * next call releases it unless it was kept before. NULL when `room` does not
- * allow it or memory runs out. */
-void *bsm_weights_store_new(bsm_weights_store *store, uint64_t size);
+ * next call releases it unless it was kept before. *out is NULL when `room`
+ * does not allow it. */
+BSM_NODISCARD bsm_status bsm_weights_store_new(bsm_weights_store *store,
+                                               uint64_t size, void **out);
 /* Keeps the new memory and puts it under a key. If the store has equal data
  * already, that is put instead, and the new memory is released. *kept: the data
  * that was put. */

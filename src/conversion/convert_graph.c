@@ -102,6 +102,13 @@ static bsm_status fall_back(bsm_conversion_ctx *ctx, const bsm_node *node,
   return BSM_OK;
 }
 
+/* Whether the reference library is to take the node: no layers can, or what
+ * its converter would compute now takes too much work. */
+static bool is_left(const bsm_work_budget *work, bsm_status status) {
+  return bsm_status_code(status) == BSM_UNSUPPORTED ||
+         (bsm_status_code(status) == BSM_LIMIT && work->refused);
+}
+
 static bsm_status add_layers(bsm_conversion_ctx *ctx, const bsm_node *node,
                              bsm_node_handler *handler) {
   const bsm_converter_entry *entry =
@@ -110,8 +117,10 @@ static bsm_status add_layers(bsm_conversion_ctx *ctx, const bsm_node *node,
   bsm_status status;
   if (entry) {
     const net_mark mark = mark_network(ctx->net);
+    bsm_work_budget *work = &ctx->impl->graph->cx->work;
+    work->refused = false;
     status = run_converter(ctx, node, entry);
-    if (bsm_status_code(status) != BSM_UNSUPPORTED) return status;
+    if (!is_left(work, status)) return status;
     BSM_TRY(undo(ctx, node, mark));
   } else {
     status = BSM_FAIL(BSM_UNSUPPORTED, "no converter for %s",

@@ -2,6 +2,7 @@
 /* The converters' short forms; see emit.h. */
 #include "conversion/emit.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -242,6 +243,51 @@ bsm_itensor *bsm_emit_select(bsm_conversion_ctx *ctx, bsm_itensor *condition,
                              bsm_itensor *a, bsm_itensor *b) {
   if (!condition || !a || !b) return NULL;
   return bsm_emit(ctx, bsm_network_add_select(ctx->net, condition, a, b));
+}
+
+static bsm_itensor *lerp_from_a(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                                bsm_itensor *gap, bsm_itensor *weight) {
+  return bsm_emit_binary(
+      ctx, a, bsm_emit_binary(ctx, weight, gap, BSM_ELEMENT_WISE_PROD),
+      BSM_ELEMENT_WISE_SUM);
+}
+
+static bsm_itensor *lerp_from_b(bsm_conversion_ctx *ctx, bsm_itensor *b,
+                                bsm_itensor *gap, bsm_itensor *rest) {
+  return bsm_emit_binary(ctx, b,
+                         bsm_emit_binary(ctx, gap, rest, BSM_ELEMENT_WISE_PROD),
+                         BSM_ELEMENT_WISE_SUB);
+}
+
+static bsm_itensor *lerp_gap(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                             bsm_itensor *b) {
+  return bsm_emit_binary(ctx, b, a, BSM_ELEMENT_WISE_SUB);
+}
+
+bsm_itensor *bsm_emit_lerp(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                           bsm_itensor *b, bsm_itensor *weight) {
+  if (!weight) return NULL;
+  const bsm_dtype dtype = weight->dtype;
+  bsm_itensor *gap = lerp_gap(ctx, a, b);
+  bsm_itensor *rest = bsm_emit_binary(ctx, bsm_emit_scalar(ctx, dtype, 1),
+                                      weight, BSM_ELEMENT_WISE_SUB);
+  bsm_itensor *near =
+      bsm_emit_binary(ctx, bsm_emit_unary(ctx, weight, BSM_UNARY_ABS),
+                      bsm_emit_scalar(ctx, dtype, 0.5), BSM_ELEMENT_WISE_LESS);
+  return bsm_emit_select(ctx, near, lerp_from_a(ctx, a, gap, weight),
+                         lerp_from_b(ctx, b, gap, rest));
+}
+
+bsm_itensor *bsm_emit_lerp_by(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                              bsm_itensor *b, double weight) {
+  if (!a || !b) return NULL;
+  const bool wide = a->dtype == BSM_DTYPE_DOUBLE;
+  const double w = wide ? weight : (double)(float)weight;
+  const double rest = wide ? 1 - w : (double)(1 - (float)w);
+  bsm_itensor *gap = lerp_gap(ctx, a, b);
+  return fabs(w) < 0.5
+             ? lerp_from_a(ctx, a, gap, bsm_emit_scalar(ctx, a->dtype, w))
+             : lerp_from_b(ctx, b, gap, bsm_emit_scalar(ctx, a->dtype, rest));
 }
 
 bsm_itensor *bsm_emit_softmax(bsm_conversion_ctx *ctx, bsm_itensor *x,

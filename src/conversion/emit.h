@@ -83,6 +83,13 @@ bsm_itensor *bsm_emit_gather(bsm_conversion_ctx *ctx, bsm_itensor *data,
                              int32_t axis);
 bsm_itensor *bsm_emit_select(bsm_conversion_ctx *ctx, bsm_itensor *condition,
                              bsm_itensor *a, bsm_itensor *b);
+/* torch.lerp: a + weight * (b - a), from whichever end is nearer, so that a
+ * weight of 1 gives b. */
+bsm_itensor *bsm_emit_lerp(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                           bsm_itensor *b, bsm_itensor *weight);
+/* The same by a number: only the nearer end is computed. */
+bsm_itensor *bsm_emit_lerp_by(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                              bsm_itensor *b, double weight);
 bsm_itensor *bsm_emit_softmax(bsm_conversion_ctx *ctx, bsm_itensor *x,
                               int32_t axis, bool log);
 bsm_itensor *bsm_emit_matmul(bsm_conversion_ctx *ctx, bsm_itensor *a,

@@ -21,6 +21,8 @@ bsm_status bsm_host_call(bsm_conversion_ctx *ctx, const char *qualified_name,
   }
   bsm_op_ctx cx = {.arena = ctx->impl->arena, .logger = ctx->logger};
   cx.max_tensor_bytes = (size_t)ctx->impl->graph->cx->limits.max_tensor_bytes;
+  cx.work = &ctx->impl->graph->cx->work;
+  cx.work->refused = false;
   return bsm_aten_call(&cx, op, args, n_args, outs, n_outs);
 }
 
@@ -62,8 +64,13 @@ bsm_status bsm_evaluate_node(bsm_conversion_ctx *ctx, const bsm_node *node,
   bsm_ivalue *outs =
       BSM_NEW_ARRAY(impl->arena, bsm_ivalue, outs_count ? outs_count : 1);
   BSM_TRY_ALLOC(outs);
-  BSM_TRY(bsm_host_call(ctx, bsm_node_qualified(node), args, node->inputs.len,
-                        outs, outs_count));
+  bsm_status status = bsm_host_call(ctx, bsm_node_qualified(node), args,
+                                    node->inputs.len, outs, outs_count);
+  if (bsm_status_code(status) == BSM_LIMIT && impl->graph->cx->work.refused) {
+    bsm_status_free(status); /* left to the engine */
+    return BSM_OK;
+  }
+  BSM_TRY(status);
   for (size_t i = 0; i < outs_count; i++) {
     BSM_TRY(
         bsm_associate_value_and_ivalue(ctx, bsm_node_out(node, i), &outs[i]));

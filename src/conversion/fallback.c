@@ -246,7 +246,16 @@ static bsm_status call_op(reference_call *c, size_t arg_count) {
   BSM_TRY(bsm_aten_check_call(c->op, c->args, arg_count, n));
   bsm_op_ctx cx = {.arena = impl->arena, .logger = c->ctx->logger};
   cx.max_tensor_bytes = (size_t)impl->graph->cx->limits.max_tensor_bytes;
-  return bsm_aten_call(&cx, c->op, c->args, arg_count, c->results, n);
+  cx.work = &impl->graph->cx->work;
+  cx.work->refused = false;
+  bsm_status status =
+      bsm_aten_call(&cx, c->op, c->args, arg_count, c->results, n);
+  if (bsm_status_code(status) == BSM_LIMIT && cx.work->refused) {
+    bsm_status_free(status); /* a call on constants: its shapes will do */
+    cx.no_data = true;
+    status = bsm_aten_call(&cx, c->op, c->args, arg_count, c->results, n);
+  }
+  return status;
 }
 
 static bsm_status add_layer(reference_call *c, size_t arg_count) {

@@ -21,6 +21,7 @@ bsm_dtype bsm_arg_dtype_or(const bsm_args *args, size_t i, bsm_dtype fallback) {
     case BSM_DTYPE_DOUBLE:
     case BSM_DTYPE_BOOL:
     case BSM_DTYPE_BFLOAT16:
+    case BSM_DTYPE_FLOAT8_E4M3FN:
       return (bsm_dtype)value;
     default:
       bsm_emit_fail(args->ctx, BSM_UNSUPPORTED, "dtype number %lld (%s)",

@@ -45,14 +45,18 @@ bool bsm_step_kind_is_of_devices(bsm_step_kind kind) {
 bool bsm_plan_tensor_extent(const bsm_plan_tensor *tensor, uint64_t *out) {
   const size_t item = bsm_dtype_size(tensor->dtype);
   int64_t last = 0;
+  bool empty = false;
+  for (int32_t i = 0; i < tensor->dims.rank; i++) {
+    if (tensor->dims.d[i] < 0 || tensor->strides[i] < 0) return false;
+    empty = empty || tensor->dims.d[i] == 0;
+  }
+  if (empty) {
+    *out = 0;
+    return true;
+  }
   for (int32_t i = 0; i < tensor->dims.rank; i++) {
     const int64_t size = tensor->dims.d[i];
     int64_t reach;
-    if (size < 0 || tensor->strides[i] < 0) return false;
-    if (size == 0) {
-      *out = 0;
-      return true;
-    }
     if (!bsm_i64_mul(size - 1, tensor->strides[i], &reach) ||
         !bsm_i64_add(last, reach, &last)) {
       return false;
@@ -65,6 +69,14 @@ bool bsm_plan_tensor_extent(const bsm_plan_tensor *tensor, uint64_t *out) {
   }
   *out = (uint64_t)bytes;
   return true;
+}
+
+bool bsm_plan_tensors_meet(const bsm_plan_tensor *a, const bsm_plan_tensor *b) {
+  uint64_t a_size = 0, b_size = 0;
+  return a->place == b->place && a->index == b->index &&
+         (!bsm_plan_tensor_extent(a, &a_size) ||
+          !bsm_plan_tensor_extent(b, &b_size) ||
+          (a->offset < b->offset + b_size && b->offset < a->offset + a_size));
 }
 
 static const char *place_name(bsm_memory_place place) {

@@ -48,7 +48,8 @@
   X(SCAN, 23, "scan", scan)                                        \
   X(NON_ZERO, 24, "non_zero", non_zero)                            \
   X(NMS, 25, "nms", nms)                                           \
-  X(REGIONS, 26, "regions", regions)
+  X(REGIONS, 26, "regions", regions)                               \
+  X(SAMPLE, 27, "sample", sample)
 #define BSM_RUNTIME_STEP_KINDS(X)          \
   X(ATEN_CALL, 15, "aten_call", aten_call) \
   X(PLUGIN, 18, "plugin", plugin)          \
@@ -62,7 +63,7 @@ typedef enum bsm_step_kind {
   BSM_STEP_KINDS(X)
 #undef X
 } bsm_step_kind;
-#define BSM_STEP_KIND_END 27 /* above all kinds: for tables by kind */
+#define BSM_STEP_KIND_END 28 /* above all kinds: for tables by kind */
 
 typedef enum bsm_memory_place {
   BSM_PLACE_INPUT = 0,     /* binding `index`, the caller's buffer */
@@ -145,11 +146,15 @@ typedef struct bsm_step_convolution_chain {
  * where a residual of uint8 is (q - residual_zero) * residual_scale. The output
  * is v as float, half or bfloat16, or as uint8
  *   clamp(round(v * y_inverse) + y_zero, least, greatest), half to even.
- * The padding has x_zero. Inputs: x [N, C, ...] uint8 [, residual, like the
- * output, of any of these dtypes]; all with channels innermost. CPUs have no
- * half and bfloat16 here. weights[0]: the kernel,
- * packed by the target; weights[1]: float scale[out_maps], bias[out_maps];
- * weights[2]: int32[out_maps], -x_zero times the sum of the kernel of a map. */
+ * The padding has x_zero. Where x is of float8_e4m3fn, so are the kernel, a
+ * residual of bytes and an output of bytes: numbers are those of that dtype,
+ * zero points are 0, sums are of float in any order, and an output is
+ *   clamp(v * y_inverse, -448, 448) as float8, half to even. Inputs: x [N, C,
+ * ...] uint8 [, residual, like the output, of any of these dtypes]; all with
+ * channels innermost. CPUs have no half, bfloat16 and float8 here. weights[0]:
+ * the kernel, packed by the target; weights[1]: float scale[out_maps],
+ * bias[out_maps]; weights[2]: int32[out_maps], -x_zero times the sum of the
+ * kernel of a map. */
 typedef struct bsm_step_int8_convolution {
   bsm_step_convolution convolution;
   int32_t x_zero, residual_zero;
@@ -219,7 +224,8 @@ typedef struct bsm_step_softmax {
 /* inputs: x [, scale] [, bias]: broadcast to x. A second output, of uint8 and
  * the dims of x, has the first one's values on a grid; the last input, float of
  * 4, is this: the reciprocal of the scale, the zero point, the least and the
- * greatest number. CPUs have no such output. */
+ * greatest number. Of float8_e4m3fn these are 0, -448 and 448. CPUs have no
+ * such output. */
 typedef struct bsm_step_normalization {
   uint32_t axes;
   int32_t rms, has_scale, has_bias;
@@ -266,6 +272,17 @@ typedef struct bsm_step_regions {
   int64_t samples;
   int32_t whole, grouped, aligned, dtype; /* of bsm_region_pooling */
 } bsm_step_regions;
+
+/* Inputs: an image [N, C, spatial...] and a grid [N, places..., spatial], which
+ * is contiguous; output [N, C, places...], as of bsm_network_add_sample. The
+ * target says which strides image and output have. */
+typedef struct bsm_step_sample {
+  int32_t mode, padding; /* bsm_resize_mode, bsm_sample_padding */
+  int32_t align_corners, reserved;
+} bsm_step_sample;
+/* A spatial dimension of the image is below it, so that float tells all pixels
+ * apart. */
+#define BSM_SAMPLE_MAX_SIZE ((int64_t)1 << 23)
 
 /* inputs: data, indices (int32 or int64). An index out of range is a run-time
  * error; negative indices count from the end. */
@@ -389,6 +406,7 @@ typedef union bsm_step_params {
   bsm_step_non_zero non_zero;
   bsm_step_nms nms;
   bsm_step_regions regions;
+  bsm_step_sample sample;
   bsm_step_gather gather;
   bsm_step_scatter scatter;
   bsm_step_copy copy;
@@ -511,6 +529,9 @@ size_t bsm_step_params_size(bsm_step_kind kind);
 /* Bytes from the first to one past the last element that sizes and strides
  * reach; 0 for empty tensors. false on overflow. */
 bool bsm_plan_tensor_extent(const bsm_plan_tensor *tensor, uint64_t *out);
+/* Whether what two tensors reach in one place has bytes in common; true when
+ * that cannot be told. */
+bool bsm_plan_tensors_meet(const bsm_plan_tensor *a, const bsm_plan_tensor *b);
 
 /* Checks every index, count, size, place and space: ids in range, tensors
  * inside their places and weights inside theirs, bindings contiguous, counts of

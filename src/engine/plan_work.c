@@ -143,6 +143,12 @@ static double flops_of(const bsm_plan *plan, const bsm_plan_step *step) {
              elements(x);
     case BSM_STEP_REDUCE:
       return elements(x);
+    case BSM_STEP_SAMPLE: {
+      const double taps = p->sample.mode == BSM_RESIZE_CUBIC    ? 4
+                          : p->sample.mode == BSM_RESIZE_LINEAR ? 2
+                                                                : 1;
+      return 2 * elements(y) * taps * taps * (y && y->dims.rank > 4 ? taps : 1);
+    }
     case BSM_STEP_RESIZE:
       return p->resize.mode == BSM_RESIZE_LINEAR
                  ? elements(y) * (double)(2 << (p->resize.spatial & 3))

@@ -11,9 +11,9 @@
  * and before, without a directory: version "8.7",
  * serialized_exported_program.json, serialized_state_dict.pt,
  * serialized_constants.pt, serialized_example_inputs.pt. */
-#include "base/byte_order.h"
 #include "base/resolve_limits.h"
 #include "exported/exported_reader.h"
+#include "torchscript/storage_bytes.h"
 
 #define FORMAT "archive_format"
 #define OLD_PROGRAM "serialized_exported_program.json"
@@ -110,9 +110,9 @@ static bsm_status check_format(bsm_xr *r) {
   BSM_TRY(check_text(r, FORMAT, "pt2", BSM_UNSUPPORTED, ""));
   BSM_TRY(check_text(r, "archive_version", "0", BSM_VERSION,
                      ": export the model again with torch 2.8 to 2.15"));
-  return check_text(r, "byteorder", BSM_HOST_ORDER, BSM_UNSUPPORTED,
-                    " on this machine: export the model on one with its byte "
-                    "order");
+  bsm_str order = {0};
+  BSM_TRY(bsm_xr_read_member(r, "byteorder", &order));
+  return bsm_storage_order(trim(order), &r->swapped);
 }
 
 /* ---- models ---- */

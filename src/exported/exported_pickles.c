@@ -3,39 +3,16 @@
  * of their own, and in older files all weights. Each is an archive itself, of a
  * pickle with the storages beside it; the machine that reads TorchScript's
  * pickles reads them. */
-#include "base/byte_order.h"
 #include "exported/exported_reader.h"
 #include "torchscript/pickle.h"
-
-enum { WEIGHT_ALIGNMENT = 16 /* of the largest element, complex128 */ };
+#include "torchscript/storage_bytes.h"
 
 typedef struct saved {
   bsm_xr *r;
   bsm_zip zip;
   bsm_str prefix; /* "archive/" */
+  bool swapped;   /* storages are of the other byte order */
 } saved;
-
-bsm_status bsm_xr_adopt(bsm_arena *arena, bsm_zip *zip,
-                        const bsm_zip_entry *entry, bsm_storage **out) {
-  bsm_str bytes = {0};
-  bsm_storage *storage = BSM_NEW(arena, bsm_storage);
-  BSM_TRY_ALLOC(storage);
-  *out = storage;
-  BSM_TRY(bsm_zip_read(zip, arena, entry, true, &bytes));
-  const bool in_file =
-      (uintptr_t)bytes.data - (uintptr_t)zip->data < zip->data_size;
-  storage->size = bytes.len;
-  storage->read_only = in_file;
-  storage->data = (void *)(uintptr_t)bytes.data;
-  if (bytes.len == 0 || (uintptr_t)bytes.data % WEIGHT_ALIGNMENT == 0) {
-    return BSM_OK;
-  }
-  storage->data = bsm_arena_alloc(arena, bytes.len, 64);
-  BSM_TRY_ALLOC(storage->data);
-  memcpy(storage->data, bytes.data, bytes.len);
-  storage->read_only = false;
-  return BSM_OK;
-}
 
 /* ---- archives of torch.save ---- */
 
@@ -57,26 +34,25 @@ static bsm_status read_storage(void *user, bsm_str key, bsm_dtype dtype,
   bsm_arena *arena = s->r->arena;
   /* The machine has checked that this product fits. */
   const size_t bytes = (size_t)numel * bsm_dtype_size(dtype);
-  if (bytes == 0) {
-    *out = BSM_NEW(arena, bsm_storage);
-    BSM_TRY_ALLOC(*out);
-    return BSM_OK;
-  }
+  *out = BSM_NEW(arena, bsm_storage);
+  BSM_TRY_ALLOC(*out);
+  if (bytes == 0) return BSM_OK;
   const bsm_zip_entry *entry = find(s, "data/", key);
   if (!entry) {
     return BSM_FAIL(BSM_CORRUPT, "there is no member \"data/%.*s\"",
                     (int)(key.len < 60 ? key.len : 60), key.data);
   }
-  return bsm_xr_adopt(arena, &s->zip, entry, out); /* the machine checks size */
+  /* The machine checks the size. */
+  return bsm_storage_adopt(arena, &s->zip, entry, dtype, s->swapped, *out);
 }
 
-static bsm_status check_byteorder(saved *s) {
+static bsm_status read_byteorder(saved *s) {
   bsm_str text = {0};
   const bsm_zip_entry *entry = find(s, "", BSM_STR("byteorder"));
-  if (!entry) return BSM_OK;
-  BSM_TRY(bsm_zip_read(&s->zip, s->r->arena, entry, true, &text));
-  if (bsm_str_eq(text, BSM_STR(BSM_HOST_ORDER))) return BSM_OK;
-  return BSM_FAIL(BSM_UNSUPPORTED, "its byte order is not this machine's");
+  if (entry) {
+    BSM_TRY(bsm_zip_read(&s->zip, s->r->arena, entry, true, &text));
+  }
+  return bsm_storage_order(text, &s->swapped);
 }
 
 static bsm_status read_saved(saved *s, bsm_str bytes, const char *what,
@@ -91,11 +67,12 @@ static bsm_status read_saved(saved *s, bsm_str bytes, const char *what,
   if (slash) {
     s->prefix = (bsm_str){first.data, (size_t)(slash - first.data) + 1};
   }
-  BSM_TRY(check_byteorder(s));
+  BSM_TRY(read_byteorder(s));
   const bsm_zip_entry *entry = find(s, "", BSM_STR("data.pkl"));
   if (!entry) return BSM_FAIL(BSM_CORRUPT, "there is no member \"data.pkl\"");
   BSM_TRY(bsm_zip_read(&s->zip, r->arena, entry, true, &pickle));
-  const bsm_pickle_hooks hooks = {.user = s, .read_storage = read_storage};
+  const bsm_pickle_hooks hooks = {
+      .user = s, .read_storage = read_storage, .storages_swapped = s->swapped};
   return bsm_unpickle(r->arena, r->cx->types, pickle, what, &r->cx->limits,
                       &hooks, out);
 }

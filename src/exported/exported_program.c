@@ -51,7 +51,7 @@ static int64_t range_end(const bsm_place *range, const char *key,
   bsm_place field;
   int64_t value = open;
   bsm_status status = bsm_place_optional(range, key, &field);
-  if (!status && bsm_place_kind_of(&field) == BSM_PLACE_INT) {
+  if (!status && bsm_place_kind_of(&field) == BSM_JSON_INT) {
     status = bsm_place_int(&field, &value);
   }
   bsm_status_free(status);
@@ -117,8 +117,8 @@ static bsm_status read_program(bsm_xr *r) {
     return BSM_FAIL(BSM_CORRUPT, "the archive has no member \"%s\"", member);
   }
   bsm_json_document document;
-  bsm_status status =
-      bsm_json_document_parse(bytes, member, &r->cx->limits, &document);
+  bsm_status status = bsm_json_document_parse(
+      r->arena->allocator, bytes, member, &r->cx->limits, &document);
   if (!status) {
     const bsm_place root = bsm_json_document_root(&document);
     status = read_json(r, &root);

@@ -26,6 +26,7 @@ typedef struct bsm_xr {
   bsm_zip zip;
   bsm_str prefix;   /* directory of all members, with its slash; or empty */
   bool is_old;      /* the layout of torch before 2.8 */
+  bool swapped;     /* weights are of the other byte order */
   bsm_strmap exprs; /* text -> bsm_sym_expr: the same ones come often */
   bsm_strmap weights, constants; /* name -> bsm_xr_payload */
   bsm_strmap named_tuples;       /* class -> bsm_xr_names */
@@ -102,10 +103,5 @@ BSM_NODISCARD bsm_status bsm_xr_unpickle(bsm_xr *r, bsm_str bytes,
                                          const char *what, bsm_ivalue *out);
 /* Example inputs; what cannot be read is told to the log and left out. */
 BSM_NODISCARD bsm_status bsm_xr_examples(bsm_xr *r);
-/* Makes a storage of the bytes of a member: in place, or a copy when they are
- * not aligned. */
-BSM_NODISCARD bsm_status bsm_xr_adopt(bsm_arena *arena, bsm_zip *zip,
-                                      const bsm_zip_entry *entry,
-                                      bsm_storage **out);
 
 #endif /* BSM_EXPORTED_EXPORTED_READER_H_ */

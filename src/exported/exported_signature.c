@@ -80,7 +80,7 @@ static bsm_status read_constant(bsm_xr *r, const bsm_place *at,
   bsm_place item;
   BSM_TRY(bsm_xr_union(at, &item));
   if (strcmp(item.key, "as_int") != 0 ||
-      bsm_place_kind_of(&item) != BSM_PLACE_BOOL) {
+      bsm_place_kind_of(&item) != BSM_JSON_BOOL) {
     return bsm_xr_arg(r, at, out);
   }
   out->tag = BSM_EXPORTED_BOOL;

@@ -14,19 +14,19 @@
 static bsm_status read_key(bsm_xr *r, const bsm_place *at, bsm_ivalue *out) {
   const char *text = "";
   switch (bsm_place_kind_of(at)) {
-    case BSM_PLACE_NULL:
+    case BSM_JSON_NULL:
       *out = bsm_iv_none();
       return BSM_OK;
-    case BSM_PLACE_BOOL:
+    case BSM_JSON_BOOL:
       *out = bsm_iv_bool(false);
       return bsm_place_bool(at, &out->u.b);
-    case BSM_PLACE_INT:
+    case BSM_JSON_INT:
       *out = bsm_iv_int(0);
       return bsm_place_int(at, &out->u.i);
-    case BSM_PLACE_REAL:
+    case BSM_JSON_REAL:
       *out = bsm_iv_double(0);
       return bsm_place_double(at, &out->u.d);
-    case BSM_PLACE_STRING:
+    case BSM_JSON_STRING:
       BSM_TRY(bsm_xr_name(r, at, &text));
       return bsm_iv_string(r->arena, bsm_str_of(text), out);
     default:
@@ -55,12 +55,12 @@ static bsm_status read_keys(bsm_xr *r, const bsm_place *at,
 
 static bool is_names(const bsm_place *at, size_t count) {
   size_t len = 0;
-  if (bsm_place_kind_of(at) != BSM_PLACE_ARRAY) return false;
+  if (bsm_place_kind_of(at) != BSM_JSON_ARRAY) return false;
   const bsm_status status = bsm_place_array(at, &len);
   bsm_status_free(status);
   for (size_t i = 0; i < len; i++) {
     const bsm_place item = bsm_place_item(at, i);
-    if (bsm_place_kind_of(&item) != BSM_PLACE_STRING) return false;
+    if (bsm_place_kind_of(&item) != BSM_JSON_STRING) return false;
   }
   return len == count;
 }
@@ -75,7 +75,7 @@ static bsm_status read_fields(bsm_xr *r, const bsm_place *context,
   if (tree->child_count == 0) return BSM_OK;
   if (!is_names(&names, tree->child_count)) {
     size_t len = 0;
-    if (bsm_place_kind_of(context) != BSM_PLACE_ARRAY) return BSM_OK;
+    if (bsm_place_kind_of(context) != BSM_JSON_ARRAY) return BSM_OK;
     BSM_TRY(bsm_place_array(context, &len));
     if (len == 0) return BSM_OK;
     names = bsm_place_item(context, 0);
@@ -92,11 +92,12 @@ static bsm_status with_context(bsm_xr *r, const bsm_place *at,
                                bsm_status (*read)(bsm_xr *, const bsm_place *,
                                                   bsm_exported_tree *)) {
   const char *text = "";
-  if (bsm_place_kind_of(at) != BSM_PLACE_STRING) return read(r, at, tree);
+  if (bsm_place_kind_of(at) != BSM_JSON_STRING) return read(r, at, tree);
   BSM_TRY(bsm_place_string(at, &text));
   bsm_json_document document;
-  bsm_status status = bsm_json_document_parse(bsm_str_of(text), "a context",
-                                              &r->cx->limits, &document);
+  bsm_status status =
+      bsm_json_document_parse(r->arena->allocator, bsm_str_of(text),
+                              "a context", &r->cx->limits, &document);
   if (!status) {
     const bsm_place root = bsm_json_document_root(&document);
     status = read(r, &root, tree);
@@ -255,8 +256,8 @@ static bsm_status read_spec_text(bsm_xr *r, const bsm_place *signature,
   bsm_exported_tree *tree = BSM_NEW(r->arena, bsm_exported_tree);
   BSM_TRY_ALLOC(tree);
   bsm_json_document document;
-  bsm_status status =
-      bsm_json_document_parse(bsm_str_of(text), key, &r->cx->limits, &document);
+  bsm_status status = bsm_json_document_parse(
+      r->arena->allocator, bsm_str_of(text), key, &r->cx->limits, &document);
   if (!status) {
     const bsm_place root = bsm_json_document_root(&document);
     status = read_spec(r, &root, tree);

@@ -9,8 +9,15 @@
  * torch.save for all weights, and one for all constants. */
 #include "base/checked.h"
 #include "exported/exported_reader.h"
+#include "torchscript/storage_bytes.h"
 
 /* One of the two directories. */
+/* A member, as its first tensor has it. */
+typedef struct stored {
+  bsm_storage storage;
+  bsm_dtype dtype;
+} stored;
+
 typedef struct collection {
   bsm_xr *r;
   const char *directory;   /* "data/weights/" */
@@ -18,7 +25,7 @@ typedef struct collection {
   const char *old_member;  /* "serialized_state_dict.pt" */
   const char *object_name; /* prefix of members with custom objects, or NULL */
   bsm_strmap *out;
-  bsm_strmap storages; /* member -> bsm_storage */
+  bsm_strmap storages; /* member -> stored */
 } collection;
 
 static bsm_status keep(collection *c, const char *name, bsm_tensor *tensor) {
@@ -32,20 +39,42 @@ static bsm_status keep(collection *c, const char *name, bsm_tensor *tensor) {
 
 /* ---- raw bytes ---- */
 
-/* The storage of a member, read once. */
+/* The bytes of what is turned around as one. */
+static size_t turned_size(bsm_dtype dtype) {
+  return bsm_dtype_size(dtype) / (bsm_dtype_is_complex(dtype) ? 2 : 1);
+}
+
+/* The storage of a member, read once. One whose numbers were turned around has
+ * them in one size. */
 static bsm_status find_storage(collection *c, const bsm_place *at,
-                               const char *path, bsm_storage **out) {
+                               const char *path, bsm_dtype dtype,
+                               bsm_storage **out) {
   bsm_xr *r = c->r;
-  *out = bsm_strmap_get(&c->storages, bsm_str_of(path));
-  if (*out) return BSM_OK;
+  stored *s = bsm_strmap_get(&c->storages, bsm_str_of(path));
+  if (s) {
+    *out = &s->storage;
+    if (r->swapped && turned_size(s->dtype) != turned_size(dtype)) {
+      return bsm_place_fail(at, BSM_UNSUPPORTED,
+                            "member \"%.200s\" of the other byte order is "
+                            "both %s and %s",
+                            path, bsm_dtype_name(s->dtype),
+                            bsm_dtype_name(dtype));
+    }
+    return BSM_OK;
+  }
   const bsm_zip_entry *entry = bsm_xr_find_member(r, path);
   if (!entry) {
     return bsm_place_fail(at, BSM_CORRUPT,
                           "the archive has no member \"%.200s\"", path);
   }
-  BSM_TRY_NOTE(bsm_xr_adopt(r->arena, &r->zip, entry, out), "in member %.200s",
-               path);
-  return bsm_strmap_set(r->arena, &c->storages, bsm_str_of(path), *out)
+  s = BSM_NEW(r->arena, stored);
+  BSM_TRY_ALLOC(s);
+  s->dtype = dtype;
+  *out = &s->storage;
+  BSM_TRY_NOTE(bsm_storage_adopt(r->arena, &r->zip, entry, dtype, r->swapped,
+                                 &s->storage),
+               "in member %.200s", path);
+  return bsm_strmap_set(r->arena, &c->storages, bsm_str_of(path), s)
              ? BSM_OK
              : BSM_FAIL_OOM();
 }
@@ -145,7 +174,7 @@ static bsm_status read_entry(collection *c, const bsm_place *at,
   bsm_place field;
   const char *name = "";
   bool use_pickle = false;
-  bsm_storage *storage;
+  bsm_storage *storage = NULL;
   bsm_exported_meta meta;
   *out = NULL;
   BSM_TRY(bsm_xr_field_name(r, at, "path_name", &name));
@@ -161,7 +190,7 @@ static bsm_status read_entry(collection *c, const bsm_place *at,
   BSM_TRY(bsm_place_field(at, "tensor_meta", &field));
   BSM_TRY(bsm_xr_meta(r, &field, &meta));
   BSM_TRY(check_meta(&field, &meta));
-  BSM_TRY(find_storage(c, at, path, &storage));
+  BSM_TRY(find_storage(c, at, path, meta.dtype, &storage));
   return make_tensor(c, &field, &meta, storage, out);
 }
 
@@ -204,8 +233,8 @@ static bsm_status read_dict(collection *c, bsm_str bytes, const char *member) {
 
 static bsm_status read_json(collection *c, bsm_str bytes, const char *member) {
   bsm_json_document document;
-  bsm_status status =
-      bsm_json_document_parse(bytes, member, &c->r->cx->limits, &document);
+  bsm_status status = bsm_json_document_parse(
+      c->r->arena->allocator, bytes, member, &c->r->cx->limits, &document);
   if (!status) {
     const bsm_place root = bsm_json_document_root(&document);
     status = read_config(c, &root);

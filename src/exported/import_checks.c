@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Assertions of exported programs become checks that raise their message, and
- * operators on symbolic sizes those that TorchScript has. */
+/* Assertions of exported programs become checks that raise their message,
+ * operators on symbolic sizes those that TorchScript has, and what training
+ * keeps of fake quantization is left out. */
 #include <inttypes.h>
 
 #include "exported/import_node.h"
@@ -100,6 +101,49 @@ static bsm_status import_functional(bsm_importer *im, bsm_import_scope *scope,
   return bsm_xi_bind_output(im, scope, &node->outputs[0], value);
 }
 
+/* ---- quantization-aware training ---- */
+
+/* fake_quantize_..._cachemask(self, scale, zero_point, [fake_quant_enabled,]
+ * ...) -> (output, mask): decomposed programs call these, and nothing but
+ * training reads the mask. */
+static bsm_status import_fake_quantize(bsm_importer *im,
+                                       bsm_import_scope *scope,
+                                       const bsm_exported_node *node) {
+  enum { SELF, SCALE, ZERO_POINT, ENABLED, COUNT };
+  const bool channels = strstr(node->target, "per_channel") != NULL;
+  const bool tensors = strstr(node->target, "tensor_qparams") != NULL;
+  const size_t n = node->input_count;
+  bsm_exported_named_arg *args =
+      BSM_NEW_ARRAY(im->arena, bsm_exported_named_arg, n + 1);
+  bsm_node *made;
+  BSM_TRY_ALLOC(args);
+  if (n < COUNT || !node->output_count) {
+    return BSM_FAIL(BSM_CORRUPT, "%s has %zu arguments", node->target, n);
+  }
+  for (size_t i = 0, k = 0; i < n; i++) {
+    if (!tensors || i != ENABLED) args[k++] = node->inputs[i];
+  }
+  BSM_TRY(bsm_xi_call_operator(
+      im, scope,
+      channels  ? "aten::fake_quantize_per_channel_affine"
+      : tensors ? "aten::fake_quantize_per_tensor_affine.tensor_qparams"
+                : "aten::fake_quantize_per_tensor_affine",
+      args, tensors ? n - 1 : n, &made));
+  bsm_value *in[3] = {NULL, bsm_node_out(made, 0), NULL}, *out = in[1];
+  if (tensors) { /* a tensor tells whether it is done */
+    bsm_value *enabled[2];
+    BSM_TRY(bsm_xi_argument(im, scope, &node->inputs[ENABLED].arg, NULL,
+                            &enabled[0]));
+    BSM_TRY(bsm_xi_int(im, 0, &enabled[1]));
+    BSM_TRY(bsm_xi_call(im, "aten::ne", enabled, 2, enabled));
+    /* Of one element, but not of dims that the result would get. */
+    BSM_TRY(bsm_xi_call(im, "aten::any", enabled, 1, &in[0]));
+    BSM_TRY(first_value(im, scope, node, &in[2]));
+    BSM_TRY(bsm_xi_call(im, "aten::where", in, 3, &out));
+  }
+  return bsm_xi_bind_output(im, scope, &node->outputs[0], out);
+}
+
 /* ---- other names ---- */
 
 /* The same operator under TorchScript's name. */
@@ -138,6 +182,10 @@ static const row rows[] = {
     {"aten::sym_constrain_range", import_range},
     {"aten::sym_constrain_range_for_size", import_range},
     {"aten::_assert_tensor_metadata", import_nothing},
+    {"aten::fake_quantize_per_tensor_affine_cachemask", import_fake_quantize},
+    {"aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+     import_fake_quantize},
+    {"aten::fake_quantize_per_channel_affine_cachemask", import_fake_quantize},
 };
 
 bsm_status bsm_xi_special(bsm_importer *im, bsm_import_scope *scope,

@@ -4,19 +4,16 @@
  *
  *   models/model.json: graph_module.graph.nodes[12].inputs[0].arg: has no tag
  *
- * Jansson parses. Its memory is the C library's and no arena's: the text is
- * counted before, against the limits, and a document is freed by its owner. */
+ * A document has an arena of its own: it is large, and only its reader needs
+ * it. */
 #ifndef BSM_EXPORTED_JSON_PLACE_H_
 #define BSM_EXPORTED_JSON_PLACE_H_
 
-#include "base/arena.h"
-#include "base/strings.h"
-#include "bessemer/limits.h"
-
-struct json_t;
+#include "exported/json_reader.h"
 
 typedef struct bsm_json_document {
-  struct json_t *root;
+  bsm_arena arena;
+  const bsm_json *root;
   const char *member; /* of the archive: "models/model.json" */
 } bsm_json_document;
 
@@ -26,13 +23,14 @@ typedef struct bsm_place {
   const struct bsm_place *up; /* NULL: the root */
   const char *key;            /* in an object, else NULL */
   size_t index;               /* in an array */
-  const struct json_t *json;
+  const bsm_json *json;
   const char *member;
 } bsm_place;
 
-/* Parses `text`. BSM_CORRUPT with the line when malformed, also for keys that
- * occur twice; BSM_LIMIT. `out` is to be freed even after a failure. */
-BSM_NODISCARD bsm_status bsm_json_document_parse(bsm_str text,
+/* Reads `text`, as bsm_json_read does. `out` is to be freed even after a
+ * failure. */
+BSM_NODISCARD bsm_status bsm_json_document_parse(const bsm_allocator *allocator,
+                                                 bsm_str text,
                                                  const char *member,
                                                  const bsm_limits *limits,
                                                  bsm_json_document *out);
@@ -59,8 +57,7 @@ BSM_NODISCARD bsm_status bsm_place_optional(const bsm_place *at,
                                             const char *key, bsm_place *out);
 /* An iterator over the keys in the order of the file: start with zero. */
 typedef struct bsm_place_iterator {
-  void *state;
-  bool started;
+  size_t next;
 } bsm_place_iterator;
 BSM_NODISCARD bsm_status bsm_place_check_object(const bsm_place *at,
                                                 size_t *count);
@@ -82,15 +79,6 @@ BSM_NODISCARD bsm_status bsm_place_bool(const bsm_place *at, bool *out);
 BSM_NODISCARD bsm_status bsm_place_double(const bsm_place *at, double *out);
 
 /* What a value is, for those that may be one of several. */
-typedef enum bsm_place_kind {
-  BSM_PLACE_NULL,
-  BSM_PLACE_BOOL,
-  BSM_PLACE_INT,
-  BSM_PLACE_REAL,
-  BSM_PLACE_STRING,
-  BSM_PLACE_ARRAY,
-  BSM_PLACE_OBJECT
-} bsm_place_kind;
-bsm_place_kind bsm_place_kind_of(const bsm_place *at);
+bsm_json_kind bsm_place_kind_of(const bsm_place *at);
 
 #endif /* BSM_EXPORTED_JSON_PLACE_H_ */

@@ -56,15 +56,6 @@ static bool is_true(const number *n) {
   return n->is_float ? n->d != 0 : n->num != 0;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    const int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 static bsm_status fraction(int64_t num, int64_t den, number *out) {
   if (den == 0) return zero_division();
   if (num == INT64_MIN || den == INT64_MIN) {
@@ -72,7 +63,7 @@ static bsm_status fraction(int64_t num, int64_t den, number *out) {
   }
   if (den != 1) {
     const int64_t sign = den < 0 ? -1 : 1;
-    const int64_t common = gcd(num < 0 ? -num : num, den * sign);
+    const int64_t common = bsm_i64_gcd(num < 0 ? -num : num, den * sign);
     num = num / common * sign;
     den = den / common * sign;
   }

@@ -2,6 +2,7 @@
 /* The context of a compilation, graphs, blocks, values and their names. */
 #include "ir/graph.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,6 +18,8 @@ bsm_status bsm_ir_ctx_create(bsm_arena *arena, const bsm_limits *limits,
   cx->arena = arena;
   cx->logger = logger;
   cx->limits = bsm_resolve_limits(limits);
+  cx->work.limit = cx->limits.max_work ? (double)cx->limits.max_work : HUGE_VAL;
+  cx->work.left = cx->work.limit;
   bsm_interner_init(&cx->names, arena);
   BSM_TRY(bsm_type_table_create(arena, &cx->types));
   BSM_TRY(bsm_schema_table_create(cx->types, arena, &cx->schemas));

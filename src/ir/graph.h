@@ -8,6 +8,7 @@
 #define BSM_IR_GRAPH_H_
 
 #include "base/progress.h"
+#include "base/work_budget.h"
 #include "bessemer/limits.h"
 #include "bessemer/log.h"
 #include "ir/schema.h"
@@ -80,7 +81,8 @@ typedef struct bsm_ir_ctx {
   bsm_type_table *types;
   bsm_schema_table *schemas;
   bsm_interner names;
-  bsm_limits limits; /* resolved: no zero left */
+  bsm_limits limits;    /* resolved: no zero left */
+  bsm_work_budget work; /* of constants; without a limit where max_work is 0 */
   const bsm_logger *logger;
   bsm_progress *progress; /* of the compilation that is under way, or NULL */
 } bsm_ir_ctx;

@@ -8,10 +8,10 @@
  *   values  := [value {',' value}]      value := '%' name [':' type]
  *
  * Lines and indentation mean nothing except that a scope and a '#' comment run
- * to the end of their line. Which overload a node is follows from the types of
- * its inputs. A name that is defined again shadows the value that had it. A
- * constant whose data the text does not hold becomes an input of the graph of
- * the same name.
+ * to the end of their line, also inside of a list. Which overload a node is
+ * follows from the types of its inputs. A name that is defined again shadows
+ * the value that had it. A constant whose data the text does not hold becomes
+ * an input of the graph of the same name.
  */
 #include "ir/literal.h"
 #include "ir/schema_match.h"
@@ -89,11 +89,30 @@ static bsm_status read_name(parser *p, bsm_str *out) {
   return BSM_OK;
 }
 
+/* The rest of the line, without blanks around it; the cursor stays. */
+static bsm_str rest_of_line(parser *p) {
+  bsm_str text = p->c.text;
+  size_t start = p->c.pos, end = start;
+  while (end < text.len && text.data[end] != '\n') end++;
+  while (start < end && (text.data[start] == ' ' || text.data[start] == '\t')) {
+    start++;
+  }
+  p->c.pos = end;
+  while (end > start && strchr(" \t\r", text.data[end - 1])) end--;
+  return (bsm_str){text.data + start, end - start};
+}
+
+static void skip_comments(parser *p) {
+  while (bsm_cursor_peek(&p->c) == '#') (void)rest_of_line(p);
+}
+
 /* "%x : int, %y"; up to anything that is not a value. */
 static bsm_status read_typed_names(parser *p, name_vec *out) {
+  skip_comments(p);
   if (bsm_cursor_peek(&p->c) != '%') return BSM_OK;
   do {
     typed_name name = {.type = NULL};
+    skip_comments(p);
     (void)bsm_cursor_peek(&p->c);
     name.pos = p->c.pos;
     BSM_TRY(read_name(p, &name.name));
@@ -101,6 +120,7 @@ static bsm_status read_typed_names(parser *p, name_vec *out) {
       BSM_TRY(bsm_cursor_type(&p->c, p->cx->types, &name.type));
     }
     if (!bsm_vec_push(p->cx->arena, out, name)) return BSM_FAIL_OOM();
+    skip_comments(p);
   } while (bsm_cursor_accept(&p->c, ","));
   return BSM_OK;
 }
@@ -124,9 +144,11 @@ static bsm_value *find_visible(const parser *p, bsm_str name,
 /* "(%x, %y)": values that are defined. */
 static bsm_status read_uses(parser *p, bsm_block *block, value_vec *out) {
   BSM_TRY(bsm_cursor_expect(&p->c, "("));
+  skip_comments(p);
   if (bsm_cursor_accept(&p->c, ")")) return BSM_OK;
   do {
     bsm_str name;
+    skip_comments(p);
     (void)bsm_cursor_peek(&p->c);
     size_t pos = p->c.pos;
     BSM_TRY(read_name(p, &name));
@@ -137,6 +159,7 @@ static bsm_status read_uses(parser *p, bsm_block *block, value_vec *out) {
                              (int)(name.len < 200 ? name.len : 200), name.data);
     }
     if (!bsm_vec_push(p->cx->arena, out, value)) return BSM_FAIL_OOM();
+    skip_comments(p);
   } while (bsm_cursor_accept(&p->c, ","));
   return bsm_cursor_expect(&p->c, ")");
 }
@@ -202,23 +225,6 @@ static bsm_status keep_number(parser *p, bsm_str name, bsm_value *input) {
 }
 
 /* ---- ends of lines ---- */
-
-/* The rest of the line, without blanks around it; the cursor stays. */
-static bsm_str rest_of_line(parser *p) {
-  bsm_str text = p->c.text;
-  size_t start = p->c.pos, end = start;
-  while (end < text.len && text.data[end] != '\n') end++;
-  while (start < end && (text.data[start] == ' ' || text.data[start] == '\t')) {
-    start++;
-  }
-  p->c.pos = end;
-  while (end > start && strchr(" \t\r", text.data[end - 1])) end--;
-  return (bsm_str){text.data + start, end - start};
-}
-
-static void skip_comments(parser *p) {
-  while (bsm_cursor_peek(&p->c) == '#') (void)rest_of_line(p);
-}
 
 /* Takes ":number" off the end of `text`; false when there is none. */
 static bool take_number(bsm_str *text, uint32_t *out) {

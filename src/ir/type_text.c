@@ -51,6 +51,8 @@ static const struct dtype_name {
     {"Double", BSM_DTYPE_DOUBLE},
     {"Half", BSM_DTYPE_HALF},
     {"BFloat16", BSM_DTYPE_BFLOAT16},
+    {"Float8_e4m3fn", BSM_DTYPE_FLOAT8_E4M3FN},
+    {"Float8_e5m2", BSM_DTYPE_FLOAT8_E5M2},
     {"Long", BSM_DTYPE_INT64},
     {"Int", BSM_DTYPE_INT32},
     {"Short", BSM_DTYPE_INT16},

@@ -84,7 +84,8 @@ static bsm_status infer_in(bsm_node *node, const bsm_aten_op *op,
                            args[0].u.tensor->sizes, true, &t));
     args[0] = bsm_iv_tensor(t);
   }
-  bsm_op_ctx cx = {.arena = arena, .logger = node->graph->cx->logger};
+  bsm_op_ctx cx = {
+      .arena = arena, .no_data = true, .logger = node->graph->cx->logger};
   bsm_status st = bsm_aten_call(&cx, op, args, n, outs, m);
   if (bsm_status_code(st) == BSM_DATA_DEPENDENT) {
     bsm_status_free(st);

@@ -127,6 +127,7 @@ struct bsm_layer {
   const char *source;      /* where in the model it comes from, or NULL */
   const char *scope;       /* the path of its submodule, "layer1.0", or NULL */
   bsm_precision precision; /* decided by the builder; NONE: not yet */
+  bool cancels; /* great numbers to small ones: fp32, unless a rule asks */
   BSM_VEC(bsm_itensor *) inputs;
   BSM_VEC(bsm_itensor *) outputs;
   bool removed; /* by a builder pass */
@@ -181,6 +182,11 @@ struct bsm_layer {
     } nms;
     bsm_region_pooling regions;
     struct {
+      bsm_resize_mode mode;
+      bsm_sample_padding padding;
+      bool align_corners;
+    } sample; /* inputs: image, grid */
+    struct {
       bsm_gather_mode mode;
       int32_t axis;
     } gather;
@@ -199,6 +205,10 @@ struct bsm_layer {
        * input, and B has their columns side by side. Only the builder sets it.
        */
       int32_t parts;
+      /* What the columns of a constant B of rank 2, or of all its parts, are
+       * multiplied by when it is packed; NULL: by nothing. Only the builder
+       * sets it. */
+      const double *factor;
     } matrix_multiply;
     struct {
       bsm_weights weights;
@@ -237,6 +247,7 @@ struct bsm_layer {
       bsm_recurrent_operation operation;
       int32_t directions;
       const bsm_recurrent_weights *weights; /* [directions] */
+      bsm_deferred deferred;                /* of all weights; no factor */
       bsm_weights lengths;                  /* count 0: all of T */
     } recurrent;
     struct {
@@ -259,7 +270,9 @@ struct bsm_layer {
     /* A convolution of quantized values, or with `spatial` 0 a product of rows,
      * as bsm_step_int8_convolution (engine/plan.h) computes it: a target makes
      * it of layers that quantize and a product. Inputs: x, uint8 [, residual:
-     * uint8 or `dtype`]; the output has `dims`, and is uint8 or `dtype`. */
+     * uint8 or `dtype`]; the output has `dims`, and is uint8 or `dtype`. All
+     * bytes may be float8_e4m3fn, those of the kernel too; then there are no
+     * zero points. */
     struct {
       bsm_window_params window;
       int64_t out_maps, groups;
@@ -334,8 +347,10 @@ BSM_NODISCARD bsm_status bsm_network_new_layer(bsm_network *net,
                                                size_t outputs, bsm_layer **out);
 /* Checks every invariant: order, producers, inferred dims, sizes of weights. */
 BSM_NODISCARD bsm_status bsm_network_verify(const bsm_network *net);
-/* The range of an integer dtype that values are quantized to; false for other
- * dtypes. */
+/* The greatest number of float8_e4m3fn. */
+#define BSM_FLOAT8_MOST 448
+/* The range of a dtype that values are quantized to, which are integers and
+ * float8_e4m3fn; false for other dtypes. */
 bool bsm_quantize_range(bsm_dtype dtype, double *least, double *greatest);
 /* The dtype that quantizing a tensor of `dtype` computes in. */
 bsm_dtype bsm_quantize_compute_dtype(bsm_dtype dtype);

@@ -263,6 +263,19 @@ bsm_layer *bsm_network_add_regions(bsm_network *net, bsm_itensor *image,
   return finish(layer);
 }
 
+bsm_layer *bsm_network_add_sample(bsm_network *net, bsm_itensor *image,
+                                  bsm_itensor *grid, bsm_resize_mode mode,
+                                  bsm_sample_padding padding,
+                                  bool align_corners) {
+  bsm_itensor *inputs[] = {image, grid};
+  bsm_layer *layer = start(net, BSM_LAYER_SAMPLE, inputs, 2, 1);
+  if (!layer) return NULL;
+  layer->p.sample.mode = mode;
+  layer->p.sample.padding = padding;
+  layer->p.sample.align_corners = align_corners;
+  return finish(layer);
+}
+
 bsm_layer *bsm_network_add_gather(bsm_network *net, bsm_itensor *data,
                                   bsm_itensor *indices, bsm_gather_mode mode,
                                   int32_t axis) {
@@ -359,7 +372,8 @@ bsm_layer *bsm_network_add_fill(bsm_network *net, bsm_dtype dtype,
   if (!layer) return NULL;
   layer->p.fill.dtype = dtype;
   layer->p.fill.dims = dims;
-  layer->p.fill.value = value;
+  /* All that is not 0 is true; devices would cut 0.1 to an integer first. */
+  layer->p.fill.value = dtype == BSM_DTYPE_BOOL ? value != 0 : value;
   return finish(layer);
 }
 

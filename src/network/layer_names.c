@@ -58,6 +58,11 @@ const char *bsm_reduce_name(bsm_reduce_operation operation) {
   return name_of(names, COUNT(names), (int)operation);
 }
 
+const char *bsm_sample_padding_name(bsm_sample_padding padding) {
+  static const char *const names[] = {"zeros", "border", "reflection"};
+  return name_of(names, COUNT(names), (int)padding);
+}
+
 const char *bsm_resize_name(bsm_resize_mode mode) {
   static const char *const names[] = {"nearest", "linear", "cubic",
                                       "nearest_exact"};

@@ -138,7 +138,11 @@ static bsm_status infer_and_mark(bsm_layer *layer) {
   bool stale = status != BSM_OK;
   if (stale != layer->stale) {
     layer->stale = stale;
-    layer->net->stale_count += stale ? 1 : (size_t)-1;
+    if (stale) {
+      layer->net->stale_count++;
+    } else {
+      layer->net->stale_count--;
+    }
   }
   layer->stale_told = false;
   if (stale) {

@@ -47,6 +47,7 @@ bsm_status bsm_infer_scan(bsm_layer *layer);
 bsm_status bsm_infer_non_zero(bsm_layer *layer);
 bsm_status bsm_infer_nms(bsm_layer *layer);
 bsm_status bsm_infer_regions(bsm_layer *layer);
+bsm_status bsm_infer_sample(bsm_layer *layer);
 bsm_status bsm_infer_matrix_multiply(bsm_layer *layer);
 bsm_status bsm_infer_parametric_relu(bsm_layer *layer);
 bsm_status bsm_infer_select(bsm_layer *layer);
@@ -79,7 +80,8 @@ bool bsm_network_is_floating(bsm_dtype dtype);
 /* Dtypes that a network tensor may have: all known ones. */
 bool bsm_network_dtype_ok(bsm_dtype dtype);
 /* Dtypes that layers compute with. Tensors of other dtypes (complex, quantized)
- * pass only through layers that move elements, and through calls. */
+ * pass only through layers that move elements, and through calls; those of
+ * float8_e4m3fn through layers that quantize, too. */
 bool bsm_network_computes(bsm_dtype dtype);
 
 /* Names of enum values, for the printer and messages; "?" when unknown. */
@@ -88,6 +90,7 @@ const char *bsm_unary_name(bsm_unary_operation operation);
 const char *bsm_element_wise_name(bsm_element_wise_operation operation);
 const char *bsm_reduce_name(bsm_reduce_operation operation);
 const char *bsm_scan_name(bsm_scan_operation operation);
+const char *bsm_sample_padding_name(bsm_sample_padding padding);
 const char *bsm_resize_name(bsm_resize_mode mode);
 const char *bsm_padding_mode_name(bsm_padding_mode mode);
 const char *bsm_recurrent_name(bsm_recurrent_operation operation);

@@ -230,6 +230,7 @@ static void put_matrix_multiply(bsm_text *text, const bsm_layer *layer) {
       layer->p.matrix_multiply.scale > 1) {
     put_double(text, "scale", layer->p.matrix_multiply.scale);
   }
+  if (layer->p.matrix_multiply.factor) bsm_text_puts(text, " times=factor");
   put_weights(text, "bias", &layer->p.matrix_multiply.bias, NULL);
   put_epilogue(text, &layer->p.matrix_multiply.epilogue);
 }
@@ -431,6 +432,12 @@ static void put_params(bsm_text *text, const bsm_layer *layer) {
       put_flag(text, "whole", layer->p.regions.whole);
       put_flag(text, "grouped", layer->p.regions.grouped);
       put_flag(text, "aligned", layer->p.regions.aligned);
+      break;
+    case BSM_LAYER_SAMPLE:
+      bsm_text_printf(text, " %s padding=%s",
+                      bsm_resize_name(layer->p.sample.mode),
+                      bsm_sample_padding_name(layer->p.sample.padding));
+      put_flag(text, "align_corners", layer->p.sample.align_corners);
       break;
     case BSM_LAYER_GATHER:
       bsm_text_printf(text, " %s axis=%d",

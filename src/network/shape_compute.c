@@ -447,6 +447,17 @@ bsm_status bsm_infer_select(bsm_layer *layer) {
   return bsm_layer_set_output(layer, 0, a->dtype, dims);
 }
 
+/* What numbers on a grid are: the third one of the constant is the least of
+ * them, which is below zero where they are floats. */
+static bsm_dtype dtype_of_grid(const bsm_itensor *grid) {
+  const bsm_layer *from = grid->producer;
+  const bool known = from && from->kind == BSM_LAYER_CONSTANT &&
+                     from->p.constant.weights.count == 4 &&
+                     from->p.constant.weights.dtype == BSM_DTYPE_FLOAT;
+  const float *numbers = known ? from->p.constant.weights.values : NULL;
+  return numbers && numbers[2] < 0 ? BSM_DTYPE_FLOAT8_E4M3FN : BSM_DTYPE_UINT8;
+}
+
 bsm_status bsm_infer_normalization(bsm_layer *layer) {
   const bsm_itensor *x = layer->inputs.items[0];
   /* With a second output, of bytes, the last input is their grid. */
@@ -480,7 +491,8 @@ bsm_status bsm_infer_normalization(bsm_layer *layer) {
     }
   }
   if (quantizes) {
-    BSM_TRY(bsm_layer_set_output(layer, 1, BSM_DTYPE_UINT8, x->dims));
+    const bsm_itensor *grid = layer->inputs.items[wanted];
+    BSM_TRY(bsm_layer_set_output(layer, 1, dtype_of_grid(grid), x->dims));
   }
   return bsm_layer_set_output(layer, 0, x->dtype, x->dims);
 }

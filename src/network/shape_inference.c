@@ -30,6 +30,7 @@ static const struct {
     [BSM_LAYER_NON_ZERO] = {bsm_infer_non_zero, 1, 1, 1},
     [BSM_LAYER_NMS] = {bsm_infer_nms, 1, 1, 1},
     [BSM_LAYER_REGIONS] = {bsm_infer_regions, 2, 2, 0},
+    [BSM_LAYER_SAMPLE] = {bsm_infer_sample, 2, 2, 1},
     [BSM_LAYER_GATHER] = {bsm_infer_gather, 2, 2, 1},
     [BSM_LAYER_SCATTER] = {bsm_infer_scatter, 3, 3, 1},
     [BSM_LAYER_MATRIX_MULTIPLY] = {bsm_infer_matrix_multiply, 2, SIZE_MAX, 1},
@@ -78,11 +79,30 @@ static bool takes_any_dtype(const bsm_layer *layer) {
   }
 }
 
+/* What makes float8 of floats, multiplies it and makes floats of it. */
+static bool takes_float8(const bsm_layer *layer) {
+  switch (layer->kind) {
+    case BSM_LAYER_CAST:
+    case BSM_LAYER_QUANTIZE:
+    case BSM_LAYER_DEQUANTIZE:
+    case BSM_LAYER_INT8_CONVOLUTION:
+    case BSM_LAYER_FUSED_ELEMENT_WISE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static bool computes(const bsm_layer *layer, bsm_dtype dtype) {
+  return bsm_network_computes(dtype) ||
+         (dtype == BSM_DTYPE_FLOAT8_E4M3FN && takes_float8(layer));
+}
+
 static bsm_status check_dtypes(const bsm_layer *layer) {
   if (takes_any_dtype(layer)) return BSM_OK;
   for (size_t i = 0; i < layer->inputs.len; i++) {
     const bsm_dtype dtype = layer->inputs.items[i]->dtype;
-    if (!bsm_network_computes(dtype)) {
+    if (!computes(layer, dtype)) {
       return BSM_FAIL(BSM_UNSUPPORTED, "%s of %s",
                       bsm_layer_kind_name(layer->kind), bsm_dtype_name(dtype));
     }
@@ -90,7 +110,7 @@ static bsm_status check_dtypes(const bsm_layer *layer) {
   const bsm_dtype to = layer->kind == BSM_LAYER_CAST   ? layer->p.cast.dtype
                        : layer->kind == BSM_LAYER_FILL ? layer->p.fill.dtype
                                                        : BSM_DTYPE_FLOAT;
-  if (!bsm_network_computes(to)) {
+  if (!computes(layer, to)) {
     return BSM_FAIL(BSM_UNSUPPORTED, "%s to %s",
                     bsm_layer_kind_name(layer->kind), bsm_dtype_name(to));
   }
@@ -232,6 +252,8 @@ bool bsm_network_computes(bsm_dtype dtype) {
     case BSM_DTYPE_QINT8:
     case BSM_DTYPE_QUINT8:
     case BSM_DTYPE_QINT32:
+    case BSM_DTYPE_FLOAT8_E5M2:
+    case BSM_DTYPE_FLOAT8_E4M3FN:
     case BSM_DTYPE_UNDEFINED:
       return false;
     case BSM_DTYPE_HALF:

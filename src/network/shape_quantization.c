@@ -22,6 +22,10 @@ bool bsm_quantize_range(bsm_dtype dtype, double *least, double *greatest) {
       *least = INT32_MIN;
       *greatest = INT32_MAX;
       return true;
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      *least = -BSM_FLOAT8_MOST;
+      *greatest = BSM_FLOAT8_MOST;
+      return true;
     default:
       return false;
   }
@@ -67,7 +71,7 @@ static bsm_status check_parameters(const bsm_layer *layer, int32_t axis) {
   return BSM_OK;
 }
 
-/* For an integer dtype the limits are whole numbers in its range. */
+/* Where there is a range, the limits are whole numbers in it. */
 static bsm_status check_range(const bsm_layer *layer) {
   const double low = layer->p.quantize.least;
   const double high = layer->p.quantize.greatest;
@@ -94,6 +98,10 @@ bsm_status bsm_infer_quantize(bsm_layer *layer) {
                     bsm_dtype_name(x->dtype), bsm_dtype_name(dtype));
   }
   BSM_TRY(check_parameters(layer, layer->p.quantize.axis));
+  if (layer->inputs.len == 3 && dtype == BSM_DTYPE_FLOAT8_E4M3FN) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "quantize to %s with a zero point",
+                    bsm_dtype_name(dtype));
+  }
   if (layer->inputs.len == 3 && layer->inputs.items[2]->dtype != computes) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "quantize: a zero point of %s: %s is needed",
@@ -133,16 +141,15 @@ bsm_status bsm_infer_dequantize(bsm_layer *layer) {
 bsm_status bsm_infer_int8_convolution(bsm_layer *layer) {
   const bool has_residual = layer->p.int8_convolution.epilogue.has_residual;
   const bsm_dims dims = layer->p.int8_convolution.dims;
-  if (layer->inputs.items[0]->dtype != BSM_DTYPE_UINT8 ||
+  const bsm_dtype x = layer->inputs.items[0]->dtype;
+  if ((x != BSM_DTYPE_UINT8 && x != BSM_DTYPE_FLOAT8_E4M3FN) ||
       layer->inputs.len != (has_residual ? 2u : 1u) ||
       (has_residual && !bsm_same_dims(layer->inputs.items[1]->dims, dims))) {
     return BSM_FAIL(BSM_INTERNAL, "int8_convolution of %s and %zu inputs",
-                    bsm_dtype_name(layer->inputs.items[0]->dtype),
-                    layer->inputs.len);
+                    bsm_dtype_name(x), layer->inputs.len);
   }
-  return bsm_layer_set_output(layer, 0,
-                              layer->p.int8_convolution.quantizes
-                                  ? BSM_DTYPE_UINT8
-                                  : layer->p.int8_convolution.dtype,
-                              dims);
+  return bsm_layer_set_output(
+      layer, 0,
+      layer->p.int8_convolution.quantizes ? x : layer->p.int8_convolution.dtype,
+      dims);
 }

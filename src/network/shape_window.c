@@ -269,3 +269,27 @@ bsm_status bsm_infer_pooling(bsm_layer *layer) {
   }
   return bsm_layer_set_output(layer, 0, x->dtype, out);
 }
+
+bsm_status bsm_infer_sample(bsm_layer *layer) {
+  const bsm_itensor *x = layer->inputs.items[0], *g = layer->inputs.items[1];
+  const int32_t rank = x->dims.rank;
+  const int mode = (int)layer->p.sample.mode;
+  const int padding = (int)layer->p.sample.padding;
+  bool ok = (rank == 4 || rank == 5) && g->dims.rank == rank &&
+            g->dims.d[rank - 1] == rank - 2 && g->dims.d[0] == x->dims.d[0] &&
+            x->dtype == BSM_DTYPE_FLOAT && g->dtype == BSM_DTYPE_FLOAT &&
+            mode >= BSM_RESIZE_NEAREST &&
+            mode <= (rank == 4 ? BSM_RESIZE_CUBIC : BSM_RESIZE_LINEAR) &&
+            padding >= BSM_SAMPLE_ZEROS && padding <= BSM_SAMPLE_REFLECTION;
+  bsm_dims out = x->dims;
+  for (int32_t i = 2; ok && i < rank; i++) {
+    ok = x->dims.d[i] > 0;
+    out.d[i] = g->dims.d[i - 1];
+  }
+  if (!ok) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT, "sample: %s%s at %s%s",
+                    bsm_dtype_name(x->dtype), bsm_dims_str(x->dims),
+                    bsm_dtype_name(g->dtype), bsm_dims_str(g->dims));
+  }
+  return bsm_layer_set_output(layer, 0, x->dtype, out);
+}

@@ -84,6 +84,7 @@ void bsm_onnx_refuse(bsm_onnx_emitter *e, const char *reason);
 void bsm_onnx_convolution(bsm_onnx_emitter *e); /* and deconvolution */
 void bsm_onnx_pooling(bsm_onnx_emitter *e);
 void bsm_onnx_resize(bsm_onnx_emitter *e);
+void bsm_onnx_sample(bsm_onnx_emitter *e);
 void bsm_onnx_activation(bsm_onnx_emitter *e);
 void bsm_onnx_unary(bsm_onnx_emitter *e);
 void bsm_onnx_element_wise(bsm_onnx_emitter *e);

@@ -119,6 +119,7 @@ static void (*const writers[])(bsm_onnx_emitter *e) = {
     [BSM_LAYER_CONSTANT] = constant,
     [BSM_LAYER_SLICE] = bsm_onnx_slice,
     [BSM_LAYER_RESIZE] = bsm_onnx_resize,
+    [BSM_LAYER_SAMPLE] = bsm_onnx_sample,
     [BSM_LAYER_FILL] = fill,
     [BSM_LAYER_CAST] = cast,
     [BSM_LAYER_NORMALIZATION] = bsm_onnx_normalization,

@@ -192,3 +192,24 @@ void bsm_onnx_resize(bsm_onnx_emitter *e) {
   bsm_onnx_out(
       e, 0, bsm_onnx_op(e, "Resize", inputs, scales ? 3 : 4, a.items, a.count));
 }
+
+void bsm_onnx_sample(bsm_onnx_emitter *e) {
+  static const char *const paddings[] = {
+      [BSM_SAMPLE_ZEROS] = "zeros",
+      [BSM_SAMPLE_BORDER] = "border",
+      [BSM_SAMPLE_REFLECTION] = "reflection"};
+  const bsm_layer *l = e->layer;
+  const bsm_resize_mode mode = l->p.sample.mode;
+  if (l->inputs.items[0]->dims.rank != 4) {
+    bsm_onnx_refuse(e, "GridSample of volumes came with opset 20");
+    return;
+  }
+  const char *const inputs[] = {bsm_onnx_in(e, 0), bsm_onnx_in(e, 1)};
+  attributes a = {.count = 0};
+  put(&a, bsm_onnx_string("mode", mode == BSM_RESIZE_NEAREST  ? "nearest"
+                                  : mode == BSM_RESIZE_LINEAR ? "bilinear"
+                                                              : "bicubic"));
+  put(&a, bsm_onnx_string("padding_mode", paddings[l->p.sample.padding]));
+  put(&a, bsm_onnx_int("align_corners", l->p.sample.align_corners));
+  bsm_onnx_out(e, 0, bsm_onnx_op(e, "GridSample", inputs, 2, a.items, a.count));
+}

@@ -8,6 +8,8 @@
 /* Tensors that do not depend on inputs are computed here; none may be larger.
  */
 #define MAX_TENSOR_BYTES ((size_t)64 << 20)
+/* And what takes more work is left to the run. */
+#define MAX_WORK ((double)(1 << 28))
 
 static bool is_meta(const bsm_ivalue *v) {
   return v->tag == BSM_IVALUE_TENSOR && bsm_tensor_is_meta(v->u.tensor);
@@ -45,7 +47,8 @@ static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
                    .no_data = bsm_aten_may_draw(op),
                    .max_tensor_bytes = bsm_iv_any(args, i->input_count, is_meta)
                                            ? run->max_tensor_bytes
-                                           : MAX_TENSOR_BYTES};
+                                           : MAX_TENSOR_BYTES,
+                   .work = &run->work};
   bsm_ivalue *outs =
       BSM_NEW_ARRAY(run->walker.arena, bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
@@ -118,6 +121,7 @@ bsm_status bsm_abstract_start(bsm_abstract_run *run,
   bsm_program_walker *w = &run->walker;
   const bsm_program *p = w->program;
   w->policy = &policy;
+  run->work = (bsm_work_budget){.limit = MAX_WORK, .left = MAX_WORK};
   w->registers =
       BSM_NEW_ARRAY(w->arena, bsm_ivalue, p->register_count + (size_t)1);
   run->known = BSM_NEW_ARRAY(w->arena, bool, p->register_count + (size_t)1);

@@ -23,7 +23,8 @@ typedef struct bsm_abstract_run {
   size_t max_tensor_bytes; /* of one without data; 0: any */
   bsm_abstract_call *call; /* or NULL */
   void *user;
-  bool *known; /* by register */
+  bool *known;          /* by register */
+  bsm_work_budget work; /* of what does not depend on inputs */
 } bsm_abstract_run;
 
 /* Makes the registers of constants known and all others unknown. The caller has

@@ -63,28 +63,58 @@ typedef struct quantizer {
   bsm_quantizable found;
   const bsm_site **site_of;    /* by layer id; NULL: stays as it is */
   range *ranges;               /* by tensor id of a group */
+  bool is_slow;                /* int8, where nothing asks for it */
   bool *wanted;                /* by tensor id: an int8 layer reads it */
   bsm_itensor **quantized;     /* by tensor id: its quantized form, or NULL */
   size_t tensor_count;         /* before anything is added */
   BSM_VEC(bsm_layer *) layers; /* the new order */
 } quantizer;
 
-/* What int8 computes: as the rules say, else the calibration. */
-static bool is_wanted(const quantizer *q, const bsm_site *site) {
+static bool is_fp8(const quantizer *q) {
+  return q->options->precision == BSM_PRECISION_FP8;
+}
+
+/* Whether fp8 is of use: tensor cores do not multiply the others. */
+static bool takes_fp8(const bsm_site *site) {
+  const bsm_layer *layer = site->layer;
+  return layer->kind == BSM_LAYER_MATRIX_MULTIPLY ||
+         (layer->kind == BSM_LAYER_CONVOLUTION &&
+          (layer->p.convolution.groups == 1 ||
+           layer->p.convolution.groups < site->input->dims.d[1]));
+}
+
+/* What rules, or `takes`, say of a layer. */
+typedef enum say { SAYS_NO, SAYS_YES, SAYS_NOTHING } say;
+
+static say ask(const quantizer *q, const bsm_site *site) {
   const bsm_quantize_options *o = q->options;
   const bsm_precision asked = bsm_precision_asked(o->policy, site->layer);
-  if (asked != BSM_PRECISION_NONE && asked != BSM_PRECISION_INT8) return false;
-  if (o->takes) return o->takes(o->user, site->name);
-  if (asked != BSM_PRECISION_NONE) return true;
+  if (asked != o->precision &&
+      (o->rules_alone || asked != BSM_PRECISION_NONE)) {
+    return SAYS_NO;
+  }
+  if (is_fp8(q) && !takes_fp8(site)) return SAYS_NO;
+  if (o->takes) return o->takes(o->user, site->name) ? SAYS_YES : SAYS_NO;
+  return asked != BSM_PRECISION_NONE ? SAYS_YES : SAYS_NOTHING;
+}
+
+static bool is_calibrated(const quantizer *q, const bsm_site *site) {
   const bsm_calibrated_layer *l =
-      bsm_calibration_layer_of(o->calibration, site->name);
+      bsm_calibration_layer_of(q->options->calibration, site->name);
   return !l || l->precision == BSM_PRECISION_INT8;
+}
+
+/* What is quantized: as the rules say, else the calibration. */
+static bool is_wanted(const quantizer *q, const bsm_site *site) {
+  const say said = ask(q, site);
+  return said == SAYS_YES ||
+         (said == SAYS_NOTHING && !q->is_slow && is_calibrated(q, site));
 }
 
 static bool is_dynamic(const quantizer *q, const bsm_site *site) {
   const bsm_calibrated_layer *l =
       bsm_calibration_layer_of(q->options->calibration, site->name);
-  return l && l->dynamic && bsm_can_be_dynamic(site);
+  return l && l->dynamic && !is_fp8(q) && bsm_can_be_dynamic(site);
 }
 
 static void find_ranges(quantizer *q) {
@@ -94,14 +124,55 @@ static void find_ranges(quantizer *q) {
         bsm_calibration_tensor(q->options->calibration, t->name);
     range *r = &q->ranges[q->found.group[t->id]];
     if (!c) continue;
-    r->low = fmin(r->low, c->low);
-    r->high = fmax(r->high, c->high);
+    /* Numbers of float8 lie as dense near zero wherever the greatest is. */
+    r->low = fmin(r->low, is_fp8(q) ? fmin(c->low, c->least) : c->low);
+    r->high = fmax(r->high, is_fp8(q) ? fmax(c->high, c->greatest) : c->high);
   }
 }
 
 static const range *range_of(const quantizer *q, const bsm_itensor *t) {
   const range *r = &q->ranges[q->found.group[t->id]];
   return bsm_is_range(r->low, r->high) ? r : NULL;
+}
+
+/* ---- what is faster ---- */
+
+/* Whether speed decides about a layer: no rule does, and the calibration has
+ * what int8 needs. */
+static bool is_open(const quantizer *q, const bsm_site *site) {
+  return ask(q, site) == SAYS_NOTHING && is_calibrated(q, site) &&
+         (is_dynamic(q, site) || range_of(q, site->input));
+}
+
+/* Finds whether the layers that are open are faster in float32, all together: a
+ * few in int8 between others would be no gain, as what quantizes between them
+ * keeps epilogues from being fused. */
+static bsm_status find_slow(quantizer *q) {
+  const bsm_quantize_options *o = q->options;
+  bsm_int8_times all = {0};
+  if (!o->slower || is_fp8(q) || !o->target->ops->int8_times) return BSM_OK;
+  bsm_int8_times *times =
+      BSM_NEW_ARRAY(q->scratch, bsm_int8_times, q->found.sites.len + 1);
+  BSM_TRY_ALLOC(times);
+  for (size_t i = 0; i < q->found.sites.len; i++) {
+    const bsm_site *site = &q->found.sites.items[i];
+    if (!is_open(q, site)) continue;
+    times[i] = o->target->ops->int8_times(o->target, site->layer);
+    all.fp32 += times[i].fp32;
+    all.int8 += times[i].int8;
+  }
+  if (all.int8 <= all.fp32) return BSM_OK;
+  for (size_t i = 0; i < q->found.sites.len; i++) {
+    const bsm_site *site = &q->found.sites.items[i];
+    if (!is_open(q, site)) continue;
+    bsm_log(o->logger, BSM_LOG_LEVEL_INFO,
+            "layer %s stays in fp32: int8 is expected to take %.2f times as "
+            "long, and %.2f times for all such layers",
+            site->name, times[i].int8 / times[i].fp32, all.int8 / all.fp32);
+    ++*o->slower;
+  }
+  q->is_slow = true;
+  return BSM_OK;
 }
 
 static bsm_status choose_sites(quantizer *q, size_t *count) {
@@ -159,7 +230,9 @@ static bsm_status quantize_tensor(quantizer *q, size_t count, bsm_itensor *t) {
   const range *r = range_of(q, t);
   const bool is_unsigned = q->options->target->ops->unsigned_activations;
   bsm_itensor *made =
-      bsm_add_static_quantization(q->net, t, r->low, r->high, is_unsigned);
+      is_fp8(q) ? bsm_add_float8_quantization(q->net, t, r->low, r->high)
+                : bsm_add_static_quantization(q->net, t, r->low, r->high,
+                                              is_unsigned);
   BSM_TRY(take(q, count));
   BSM_TRY_ALLOC(made);
   q->quantized[t->id] = made;
@@ -180,12 +253,14 @@ static const bsm_calibrated_tensor *means_of(const quantizer *q,
 static bsm_status quantize_site(quantizer *q, size_t count,
                                 const bsm_site *site) {
   const bsm_calibrated_tensor *means = means_of(q, site);
+  const bsm_dtype dtype = is_fp8(q) ? BSM_DTYPE_FLOAT8_E4M3FN : BSM_DTYPE_INT8;
   bsm_itensor *matrix = site->matrix;
   bsm_itensor *input = site->input;
   if (site->matrix) {
-    BSM_TRY(bsm_quantize_matrix(site, means ? means->means : NULL, &matrix));
+    BSM_TRY(
+        bsm_quantize_matrix(site, dtype, means ? means->means : NULL, &matrix));
   } else {
-    BSM_TRY(bsm_quantize_kernel(site, means ? means->means : NULL));
+    BSM_TRY(bsm_quantize_kernel(site, dtype, means ? means->means : NULL));
   }
   if (is_dynamic(q, site)) input = bsm_add_dynamic_quantization(q->net, input);
   BSM_TRY(take(q, count));
@@ -254,6 +329,7 @@ static bsm_status run(quantizer *q, size_t *count) {
     return BSM_FAIL_OOM();
   }
   find_ranges(q);
+  BSM_TRY(find_slow(q));
   BSM_TRY(choose_sites(q, count));
   spread_back(q);
   BSM_TRY(rewrite(q));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The quantizer: a network of float32 gets QUANTIZE and DEQUANTIZE layers.
+/* The quantizer: a network of float32 gets QUANTIZE and DEQUANTIZE layers, for
+ * int8 or for fp8.
  *
  *   x -> convolution(w)
  * becomes
@@ -10,6 +11,11 @@
  * uint8 with a zero point or int8 without, as the target wants; or, for
  * products whose layer is dynamic, an int8 scale for each row that is found
  * when it runs.
+ *
+ * For fp8 weights and activations are float8_e4m3fn, whose greatest number is
+ * that of a channel, or what the calibration has seen of an activation. Layers
+ * that tensor cores do not multiply, deconvolutions and depthwise convolutions,
+ * stay as they are; none is dynamic.
  *
  * All readers of a tensor that can work on integers read the quantized form.
  * With the means of a tensor's channels, what rounding the weights adds to the
@@ -35,16 +41,22 @@ typedef struct bsm_quantize_options {
   const bsm_calibration *calibration;
   const bsm_target *target;
   const bsm_logger *logger;
+  bsm_precision precision; /* INT8 or FP8 */
   /* Rules about single layers, which come before the calibration; or NULL. A
    * rule for int8 counts the layers that it is about. */
   bsm_precision_policy *policy;
+  bool rules_alone; /* only the layers that a rule wants in that precision */
   /* Takes the calibration's word for a layer unless this says otherwise; NULL:
    * always. */
   bool (*takes)(const void *user, const char *layer);
   const void *user;
+  /* Counts the layers that stay in float32 because the target expects all of
+   * them together to be faster so; NULL: speed does not matter. Rules and
+   * `takes` come before. */
+  size_t *slower;
 } bsm_quantize_options;
 
-/* `count`: the layers that compute in int8 now. */
+/* `count`: the layers that compute in that precision now. */
 BSM_NODISCARD bsm_status bsm_quantize_network(
     bsm_network *net, const bsm_quantize_options *options, size_t *count);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights in int8, and the layers around an activation. */
+/* Weights in int8 and fp8, and the layers around an activation. */
 #include "quantization/quantize_weights.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "aten/tensor.h"
 #include "builder/constants.h"
 #include "quantization/kernels.h"
 
@@ -38,7 +39,9 @@ static bsm_itensor *quantize(bsm_network *net, bsm_itensor *t,
   if (!t || !scale) return NULL;
   bsm_layer *layer = bsm_network_add_quantize(net, t, scale, zero, axis, dtype);
   if (!layer) return NULL;
-  bsm_quantize_set_nan(layer, BSM_QUANTIZE_NAN_LEAST);
+  if (dtype != BSM_DTYPE_FLOAT8_E4M3FN) {
+    bsm_quantize_set_nan(layer, BSM_QUANTIZE_NAN_LEAST);
+  }
   bsm_layer *back = bsm_network_add_dequantize(net, out_of(layer), scale, zero,
                                                axis, BSM_DTYPE_FLOAT);
   if (t->producer && back) {
@@ -62,6 +65,13 @@ bsm_itensor *bsm_add_static_quantization(bsm_network *net, bsm_itensor *t,
   bsm_itensor *point = number(net, (float)fmin(fmax(zero, 0), UINT8_MAX));
   if (!point) return NULL;
   return quantize(net, t, number(net, scale), point, -1, BSM_DTYPE_UINT8);
+}
+
+bsm_itensor *bsm_add_float8_quantization(bsm_network *net, bsm_itensor *t,
+                                         double low, double high) {
+  const float scale = (float)(fmax(-low, high) / BSM_FLOAT8_MOST);
+  return quantize(net, t, number(net, scale), NULL, -1,
+                  BSM_DTYPE_FLOAT8_E4M3FN);
 }
 
 bool bsm_can_be_dynamic(const bsm_site *site) {
@@ -104,16 +114,22 @@ bsm_itensor *bsm_add_dynamic_quantization(bsm_network *net, bsm_itensor *t) {
 /* ---- weights ---- */
 
 /* The scale of a channel by its greatest weight; that of zeros is 1. */
-static float scale_of(double most) {
-  const float scale = (float)(most / MOST);
+static float scale_of(bsm_dtype dtype, double most) {
+  const float scale =
+      (float)(most / (dtype == BSM_DTYPE_INT8 ? MOST : BSM_FLOAT8_MOST));
   return scale > LEAST_SCALE ? scale : 1.0f;
 }
 
-static double rounded(float value, float scale) {
-  return fmin(fmax(rint((double)value / (double)scale), -MOST), MOST);
+static double rounded(bsm_dtype dtype, float value, float scale) {
+  const double x = (double)value / (double)scale;
+  if (dtype == BSM_DTYPE_INT8) return fmin(fmax(rint(x), -MOST), MOST);
+  const double most = BSM_FLOAT8_MOST;
+  return (double)bsm_float8_to_float(
+      dtype, bsm_float_to_float8(dtype, (float)fmin(fmax(x, -most), most)));
 }
 
-bsm_status bsm_quantize_kernel(const bsm_site *site, const double *means) {
+bsm_status bsm_quantize_kernel(const bsm_site *site, bsm_dtype dtype,
+                               const double *means) {
   bsm_convolution_params *p = &site->layer->p.convolution;
   bsm_kernel k;
   float *bias = NULL;
@@ -133,11 +149,12 @@ bsm_status bsm_quantize_kernel(const bsm_site *site, const double *means) {
         most = fmax(most, fabs((double)taps[t]));
       }
     }
-    scales[o] = scale_of(most);
+    scales[o] = scale_of(dtype, most);
     for (int64_t i = first; i < first + k.ins_each; i++) {
       float *taps = bsm_kernel_taps(&k, o, i);
       for (int64_t t = 0; t < k.taps; t++) {
-        const float made = (float)(rounded(taps[t], scales[o])) * scales[o];
+        const float made =
+            (float)rounded(dtype, taps[t], scales[o]) * scales[o];
         if (means) shift += ((double)made - (double)taps[t]) * means[i];
         taps[t] = made;
       }
@@ -189,23 +206,25 @@ static double channel_most(const matrix *m, int64_t out) {
 }
 
 /* Rounds a channel; returns what that adds to the mean of the output. */
-static double round_channel(const matrix *m, int64_t out, float scale,
-                            const double *means, int8_t *to) {
+static double round_channel(const matrix *m, bsm_dtype dtype, int64_t out,
+                            float scale, const double *means, int8_t *to) {
   double shift = 0;
   for (int64_t base = 0; base < m->count; base += m->outs * m->sums) {
     for (int64_t s = 0; s < m->sums; s++) {
       const int64_t at = base + out * m->out_step + s * m->sum_step;
-      const double whole = rounded(m->values[at], scale);
-      const double off = whole * (double)scale - (double)m->values[at];
-      to[at] = (int8_t)whole;
+      const double number = rounded(dtype, m->values[at], scale);
+      const double off = number * (double)scale - (double)m->values[at];
+      to[at] = dtype == BSM_DTYPE_INT8
+                   ? (int8_t)number
+                   : (int8_t)bsm_float_to_float8(dtype, (float)number);
       if (means) shift += off * means[s];
     }
   }
   return shift;
 }
 
-bsm_status bsm_quantize_matrix(const bsm_site *site, const double *means,
-                               bsm_itensor **out) {
+bsm_status bsm_quantize_matrix(const bsm_site *site, bsm_dtype dtype,
+                               const double *means, bsm_itensor **out) {
   bsm_layer *layer = site->layer;
   bsm_network *net = layer->net;
   const matrix m = matrix_of(site);
@@ -220,13 +239,15 @@ bsm_status bsm_quantize_matrix(const bsm_site *site, const double *means,
     BSM_TRY(bsm_own_bias(net, &layer->p.matrix_multiply.bias, m.outs, &bias));
   }
   for (int64_t o = 0; o < m.outs; o++) {
-    scales[o] = scale_of(channel_most(&m, o));
+    scales[o] = scale_of(dtype, channel_most(&m, o));
     const double shift =
-        round_channel(&m, o, scales[o], corrects ? means : NULL, values);
-    if (bias) bias[o] = (float)((double)bias[o] - shift);
+        round_channel(&m, dtype, o, scales[o], corrects ? means : NULL, values);
+    if (bias) {
+      bias[o] = (float)((double)bias[o] - shift * bsm_matrix_factor(layer, o));
+    }
   }
   bsm_itensor *whole =
-      constant(net, site->matrix->dims, BSM_DTYPE_INT8, values, m.count);
+      constant(net, site->matrix->dims, dtype, values, m.count);
   bsm_itensor *scale =
       constant(net, (bsm_dims){1, {m.outs}}, BSM_DTYPE_FLOAT, scales, m.outs);
   *out = NULL;

@@ -6,14 +6,18 @@
 
 #include "quantization/quantizable.h"
 
-/* Rounds the kernel of a convolution to whole multiples of the scale of each
+/* Weights are of int8 or float8_e4m3fn, `dtype`.
+ *
+ * Rounds the kernel of a convolution to such multiples of the scale of each
  * output channel, and corrects the bias by the means of input channels, which
  * may be NULL. */
 BSM_NODISCARD bsm_status bsm_quantize_kernel(const bsm_site *site,
+                                             bsm_dtype dtype,
                                              const double *means);
-/* A constant of int8 and its DEQUANTIZE layer in the place of the site's
+/* A constant of the dtype and its DEQUANTIZE layer in the place of the site's
  * matrix; *out is the tensor to read, NULL when a layer could not be added. */
 BSM_NODISCARD bsm_status bsm_quantize_matrix(const bsm_site *site,
+                                             bsm_dtype dtype,
                                              const double *means,
                                              bsm_itensor **out);
 
@@ -21,6 +25,9 @@ BSM_NODISCARD bsm_status bsm_quantize_matrix(const bsm_site *site,
 bsm_itensor *bsm_add_static_quantization(bsm_network *net, bsm_itensor *t,
                                          double low, double high,
                                          bool is_unsigned);
+/* The same to float8_e4m3fn, whose greatest number is that of the range. */
+bsm_itensor *bsm_add_float8_quantization(bsm_network *net, bsm_itensor *t,
+                                         double low, double high);
 /* The same with an int8 scale for each row, the last axis, found when it runs.
  */
 bsm_itensor *bsm_add_dynamic_quantization(bsm_network *net, bsm_itensor *t);

@@ -9,19 +9,15 @@
  * source line of their code member is asked for. */
 #include "torchscript/module.h"
 
-#include "base/byte_order.h"
 #include "torchscript/archive_kind.h"
 #include "torchscript/pickle.h"
 #include "torchscript/script.h"
 #include "torchscript/source_ranges.h"
+#include "torchscript/storage_bytes.h"
 #include "torchscript/traced_inputs.h"
 #include "torchscript/zip.h"
 
-enum {
-  OLDEST_VERSION = 1,
-  NEWEST_VERSION = 10,
-  WEIGHT_ALIGNMENT = 16 /* of the largest element, complex128 */
-};
+enum { OLDEST_VERSION = 1, NEWEST_VERSION = 10 };
 
 typedef struct archive {
   bsm_ts_module module; /* first: what callers see */
@@ -95,14 +91,7 @@ static bsm_status read_version(archive *a) {
 static bsm_status read_byteorder(archive *a) {
   bsm_str text = {0};
   BSM_TRY(read_member(a, "byteorder", &text));
-  text = trim(text);
-  const bool big = bsm_str_eq(text, BSM_STR("big"));
-  if (text.data && !big && !bsm_str_eq(text, BSM_STR("little"))) {
-    return BSM_FAIL(BSM_CORRUPT,
-                    "the archive's byteorder is neither little nor big");
-  }
-  a->swapped = big != BSM_HOST_IS_BIG;
-  return BSM_OK;
+  return bsm_storage_order(trim(text), &a->swapped);
 }
 
 /* ---- code ---- */
@@ -195,43 +184,6 @@ static bsm_status python_source(void *user, bsm_str module, size_t offset,
 
 /* ---- pickles ---- */
 
-/* Reverses the bytes of each number. */
-static void swap_numbers(uint8_t *data, size_t size, bsm_dtype dtype) {
-  size_t width = bsm_dtype_size(dtype);
-  if (bsm_dtype_is_complex(dtype)) width /= 2;
-  for (size_t at = 0; size - at >= width && at < size; at += width) {
-    for (size_t i = 0; i < width / 2; i++) {
-      const uint8_t low = data[at + i];
-      data[at + i] = data[at + width - 1 - i];
-      data[at + width - 1 - i] = low;
-    }
-  }
-}
-
-/* Makes a storage of the bytes of a member: in place, or a copy when they are
- * misaligned or have to be swapped. */
-static bsm_status adopt_bytes(archive *a, const bsm_zip_entry *entry,
-                              bsm_dtype dtype, bsm_storage *storage) {
-  bsm_arena *arena = a->module.cx->arena;
-  bsm_str bytes = {0};
-  BSM_TRY(bsm_zip_read(&a->zip, arena, entry, true, &bytes));
-  const bool in_file =
-      (uintptr_t)bytes.data - (uintptr_t)a->zip.data < a->zip.data_size;
-  const bool swap = a->swapped && bsm_dtype_size(dtype) > 1;
-  const bool aligned = (uintptr_t)bytes.data % WEIGHT_ALIGNMENT == 0;
-  storage->size = bytes.len;
-  storage->read_only = in_file;
-  storage->data = (void *)(uintptr_t)bytes.data;
-  if (in_file && (swap || !aligned)) {
-    storage->data = bsm_arena_alloc(arena, bytes.len, 64);
-    BSM_TRY_ALLOC(storage->data);
-    memcpy(storage->data, bytes.data, bytes.len);
-    storage->read_only = false;
-  }
-  if (swap) swap_numbers(storage->data, bytes.len, dtype);
-  return BSM_OK;
-}
-
 static bsm_status read_storage(void *user, bsm_str key, bsm_dtype dtype,
                                int64_t numel, bsm_storage **out) {
   archive *a = user;
@@ -261,7 +213,8 @@ static bsm_status read_storage(void *user, bsm_str key, bsm_dtype dtype,
                     (unsigned long long)entry->size, (long long)numel,
                     bsm_dtype_name(dtype), bytes);
   }
-  return adopt_bytes(a, entry, dtype, storage);
+  return bsm_storage_adopt(a->module.cx->arena, &a->zip, entry, dtype,
+                           a->swapped, storage);
 }
 
 static bsm_status find_class(void *user, bsm_str name, const bsm_type **out) {

@@ -569,9 +569,10 @@ static bsm_status op_long1(pickle_machine *m) {
                     (unsigned)n);
   }
   BSM_TRY(take_unsigned(m, (size_t)n, &v));
+  int64_t value = (int64_t)v;
   const bool is_negative = n > 0 && n < 8 && v >> (8 * n - 1);
-  if (is_negative) v |= ~(uint64_t)0 << (8 * n);
-  return push(m, bsm_iv_int((int64_t)v));
+  if (is_negative) value -= (int64_t)1 << (8 * n);
+  return push(m, bsm_iv_int(value));
 }
 
 static bsm_status op_binfloat(pickle_machine *m) {

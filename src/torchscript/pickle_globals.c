@@ -49,14 +49,15 @@ static const struct {
     {"QInt8Storage", BSM_DTYPE_QINT8},
     {"QUInt8Storage", BSM_DTYPE_QUINT8},
     {"QInt32Storage", BSM_DTYPE_QINT32},
+    {"Float8_e5m2Storage", BSM_DTYPE_FLOAT8_E5M2},
+    {"Float8_e4m3fnStorage", BSM_DTYPE_FLOAT8_E4M3FN},
 };
 
 /* Storage types that exist but have no dtype here. */
 static const char *const foreign_storages[] = {
-    "QUInt2x4Storage",        "UInt16Storage",          "UInt32Storage",
-    "UInt64Storage",          "Float8_e5m2Storage",     "Float8_e4m3fnStorage",
-    "Float8_e5m2fnuzStorage", "Float8_e4m3fnuzStorage", "Float8_e8m0fnuStorage",
-    "Float4_e2m1fn_x2Storage"};
+    "QUInt2x4Storage",       "UInt16Storage",          "UInt32Storage",
+    "UInt64Storage",         "Float8_e5m2fnuzStorage", "Float8_e4m3fnuzStorage",
+    "Float8_e8m0fnuStorage", "Float4_e2m1fn_x2Storage"};
 
 static const struct {
   const char *name;

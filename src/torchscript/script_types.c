@@ -33,8 +33,20 @@ static bsm_status unknown_type(bsm_script_file *file, const bsm_expr *expr,
                         "%s is no type that is known", what);
 }
 
+/* What isinstance(x, list) leaves of an x that may be anything. */
+static const char *family_of(const char *name) {
+  if (strcmp(name, "list") == 0) return "AnyListType";
+  return strcmp(name, "tuple") == 0 ? "AnyTupleType" : NULL;
+}
+
 static bsm_status simple_type(bsm_script_file *file, const bsm_expr *expr,
                               const bsm_type **out) {
+  const char *family = family_of(expr->name);
+  if (family) {
+    *out = bsm_type_class(file->script->cx->types, family);
+    BSM_TRY_ALLOC(*out);
+    return BSM_OK;
+  }
   for (size_t i = 0; i < sizeof simple_types / sizeof simple_types[0]; i++) {
     if (strcmp(expr->name, simple_types[i].name) == 0) {
       *out = bsm_type_simple(file->script->cx->types, simple_types[i].kind);

@@ -246,6 +246,43 @@ static void test_dict_finds(void **state) {
   }
 }
 
+/* NaN is equal to nothing, so that each is a key of its own. In one place of
+ * the index they would make the test run into the time limit of ctest. */
+static void test_dict_of_keys_that_equal_nothing(void **state) {
+  enum { KEYS = 200000 };
+  const bsm_ivalue keys[] = {bsm_iv_double(NAN),
+                             {BSM_IVALUE_COMPLEX, {.c = {0.0, NAN}}}};
+  for (size_t k = 0; k < 2; k++) {
+    bsm_dict *dict;
+    ok(bsm_dict_new(*state, NULL, NULL, &dict));
+    for (int i = 0; i < KEYS; i++) {
+      ok(bsm_dict_set(dict, keys[k], bsm_iv_int(i)));
+    }
+    assert_int_equal(dict->len, KEYS);
+    assert_null(bsm_dict_find(dict, keys[k]));
+    ok(bsm_dict_set(dict, bsm_iv_int(7), bsm_iv_int(8)));
+    bsm_dict_truncate(dict, dict->len / 2);
+    assert_null(bsm_dict_find(dict, bsm_iv_int(7)));
+    bsm_dict_truncate(dict, 0);
+    ok(bsm_dict_set(dict, keys[k], bsm_iv_int(1)));
+    assert_int_equal(dict->len, 1);
+  }
+}
+
+/* Complex keys have an index, too, where zeros of either sign are equal. */
+static void test_dict_of_complex_keys(void **state) {
+  enum { KEYS = 100000 };
+  bsm_dict *dict;
+  ok(bsm_dict_new(*state, NULL, NULL, &dict));
+  for (int i = 0; i < 2 * KEYS; i++) {
+    const bsm_ivalue key = {BSM_IVALUE_COMPLEX,
+                            {.c = {i % KEYS, i < KEYS ? 0.0 : -0.0}}};
+    ok(bsm_dict_set(dict, key, bsm_iv_int(i)));
+  }
+  assert_int_equal(dict->len, KEYS);
+  assert_int_equal(dict->values[5].u.i, KEYS + 5);
+}
+
 static void test_copies_are_apart(void **state) {
   bsm_list *a, *b, *c;
   ok(bsm_list_new(*state, NULL, 0, &a));
@@ -282,6 +319,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_enum_equality, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cycles, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_dict_finds, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_dict_of_keys_that_equal_nothing,
+                                      set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_dict_of_complex_keys, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(test_copies_are_apart, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
   };

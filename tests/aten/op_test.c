@@ -295,6 +295,67 @@ static void test_token(void **state) {
   assert_int_equal(bsm_tensor_numel(out.u.tensor), 0);
 }
 
+/* Work grows with what is given and what comes out, not with its square. */
+static void test_large_median(void **state) {
+  enum { N = 1 << 20 };
+  fixture *f = *state;
+  bsm_tensor *t;
+  bsm_ivalue out[2];
+  ok(bsm_tensor_new(&f->arena, BSM_DTYPE_FLOAT, (bsm_dims){1, {N}}, false, &t));
+  for (int i = 0; i < N; i++) {
+    ((float *)bsm_tensor_data(t))[i] = (float)((N - 1 - i) / 2);
+  }
+  const bsm_ivalue args[] = {bsm_iv_tensor(t), bsm_iv_int(0),
+                             bsm_iv_bool(false)};
+  ok(call(f, "aten::median.dim", args, 3, out, 2));
+  assert_true(bsm_tensor_get_double(out[0].u.tensor, 0) == N / 4 - 1);
+  /* Of two equal elements the second is the lower median. */
+  assert_int_equal(bsm_tensor_get_int(out[1].u.tensor, 0), N / 2 + 1);
+}
+
+static void test_corner_of_a_large_triangle(void **state) {
+  enum { N = 1 << 20 };
+  fixture *f = *state;
+  const bsm_ivalue none = bsm_iv_none();
+  bsm_ivalue args[] = {
+      bsm_iv_int(N), bsm_iv_int(N), bsm_iv_int(2 - N), none, none, none, none};
+  bsm_ivalue out;
+  const int64_t lower[] = {N - 2, N - 1, N - 1, 0, 0, 1};
+  const int64_t upper[] = {0, 0, 1, N - 2, N - 1, N - 1};
+  for (int i = 0; i < 2; i++) {
+    args[2] = bsm_iv_int(i ? N - 2 : 2 - N);
+    ok(call(f, i ? "aten::triu_indices" : "aten::tril_indices", args, 7, &out,
+            1));
+    assert_int_equal(bsm_tensor_numel(out.u.tensor), 6);
+    assert_memory_equal(bsm_tensor_data(out.u.tensor), i ? upper : lower,
+                        sizeof(lower));
+  }
+}
+
+/* Values of PyTorch 2.11: rows along the last of three dimensions are compared
+ * with the others in their order. */
+static void test_unique_along_the_last(void **state) {
+  static const float x[24] = {1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0,
+                              1, 1, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1};
+  static const float want[24] = {0, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0,
+                                 0, 1, 1, 1, 1, 0, 0, 1, 0, 0, 1, 0};
+  static const int64_t inverse[4] = {3, 1, 0, 2};
+  fixture *f = *state;
+  bsm_tensor *t;
+  bsm_ivalue out[3];
+  ok(bsm_tensor_new(&f->arena, BSM_DTYPE_FLOAT, (bsm_dims){3, {3, 2, 4}}, false,
+                    &t));
+  memcpy(bsm_tensor_data(t), x, sizeof(x));
+  const bsm_ivalue args[] = {bsm_iv_tensor(t), bsm_iv_int(2), bsm_iv_bool(true),
+                             bsm_iv_bool(true), bsm_iv_bool(true)};
+  ok(call(f, "aten::unique_dim", args, 5, out, 3));
+  for (int i = 0; i < 24; i++) {
+    assert_true(bsm_tensor_get_double(out[0].u.tensor, i) == (double)want[i]);
+  }
+  assert_memory_equal(bsm_tensor_data(out[1].u.tensor), inverse,
+                      sizeof(inverse));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_index, set_up, tear_down),
@@ -311,6 +372,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_tensor_keys, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_enums, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_the_rest, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_large_median, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_unique_along_the_last, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_corner_of_a_large_triangle, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(test_token, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

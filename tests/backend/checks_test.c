@@ -116,6 +116,8 @@ static bsm_status check_kind(const fixture *f) {
       return bsm_check_pad(p, s);
     case BSM_STEP_RESIZE:
       return bsm_check_resize(p, s);
+    case BSM_STEP_SAMPLE:
+      return bsm_check_sample(p, s);
     default:
       return BSM_OK;
   }
@@ -454,6 +456,40 @@ static void test_regions(void **state) {
   BAD(&f, places->dims.d[3], 2);
 }
 
+static void test_sample(void **state) {
+  fixture f;
+  (void)state;
+  start(&f, BSM_STEP_SAMPLE);
+  bsm_plan_tensor *x = add(&f, false, BSM_DTYPE_FLOAT, 4, 2, 3, 5, 6);
+  bsm_plan_tensor *g = add(&f, false, BSM_DTYPE_FLOAT, 4, 2, 7, 8, 2);
+  bsm_plan_tensor *y = add(&f, true, BSM_DTYPE_FLOAT, 4, 2, 3, 7, 8);
+  bsm_step_sample *p = &f.params.sample;
+  p->mode = BSM_RESIZE_CUBIC;
+  expect_good(&f);
+  BAD(&f, p->mode, BSM_RESIZE_NEAREST_EXACT);
+  BAD(&f, p->mode, -1);
+  BAD(&f, p->padding, 3);
+  BAD(&f, p->padding, -1);
+  BAD(&f, x->dtype, BSM_DTYPE_HALF);
+  BAD(&f, x->dims.d[2], 0);
+  BAD(&f, x->dims.d[3], BSM_SAMPLE_MAX_SIZE);
+  BAD(&f, g->dtype, BSM_DTYPE_DOUBLE);
+  BAD(&f, g->dims.d[3], 3);
+  BAD(&f, g->dims.d[1], 6);
+  BAD(&f, g->strides[2], 3);
+  BAD(&f, y->dims.d[0], 1);
+  BAD(&f, y->dims.d[1], 4);
+  BAD(&f, y->dims.rank, 3);
+  start(&f, BSM_STEP_SAMPLE);
+  add(&f, false, BSM_DTYPE_FLOAT, 5, 2, 3, 4, 5, 6);
+  g = add(&f, false, BSM_DTYPE_FLOAT, 5, 2, 7, 8, 9, 3);
+  add(&f, true, BSM_DTYPE_FLOAT, 5, 2, 3, 7, 8, 9);
+  p->mode = BSM_RESIZE_LINEAR;
+  expect_good(&f);
+  BAD(&f, p->mode, BSM_RESIZE_CUBIC);
+  BAD(&f, g->dims.d[4], 2);
+}
+
 static void test_indices(void **state) {
   fixture f;
   (void)state;
@@ -514,6 +550,7 @@ int main(void) {
       cmocka_unit_test(test_convolution), cmocka_unit_test(test_pooling),
       cmocka_unit_test(test_matrices),    cmocka_unit_test(test_attention),
       cmocka_unit_test(test_rows),        cmocka_unit_test(test_regions),
-      cmocka_unit_test(test_indices),     cmocka_unit_test(test_moves)};
+      cmocka_unit_test(test_indices),     cmocka_unit_test(test_moves),
+      cmocka_unit_test(test_sample)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,7 +184,7 @@ static void check_table(const bsm_k_gemm *k) {
   check_family(k->full, k->max_rows, k->columns, false, k->name);
   check_family(k->single, k->max_rows, BSM_K_PANEL, false, k->name);
   check_family(k->half, k->max_rows, BSM_K_HALF_PANEL, false, k->name);
-  check_family(k->thin, BSM_K_GEMM_MAX_THIN, BSM_K_PANEL, true, k->name);
+  check_family(k->thin, BSM_K_GEMM_MAX_THIN, k->thin_columns, true, k->name);
 }
 
 static void tiles_compute_products(void **state) {

@@ -22,6 +22,7 @@
 #include "backend/cpu/kernels/pooling/pooling_f32.h"
 #include "backend/cpu/kernels/recurrent/recurrent_f32.h"
 #include "backend/cpu/kernels/rows/rows.h"
+#include "backend/cpu/kernels/sample/sample_f32.h"
 #include "backend/cpu/kernels/typed_gemm/typed_gemm.h"
 #include "backend/cpu/kernels/winograd/winograd_f32.h"
 #include "base/arena.h"
@@ -83,7 +84,7 @@ static void test_every_mask(void **state) {
   (void)state;
   family families[16];
   const size_t count = list_families(families);
-  assert_int_equal(count, 14);
+  assert_int_equal(count, 15);
   for (size_t i = 0; i < count; i++) {
     const family *f = &families[i];
     for (uint32_t isa = 0; isa < 512; isa++) {

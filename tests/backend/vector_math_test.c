@@ -2,9 +2,7 @@
 /* Vector mathematics against the C library in double: error in units in the
  * last place over the whole range, special values, tails, and exact bounds of
  * what is read and written. */
-#include "tests/conformance/step_harness.h"
-
-#include "backend/cpu/kernels/math/vector_math.h"
+#include "tests/backend/math_tables.h"
 
 typedef double oracle(double x, double alpha, double beta);
 
@@ -121,15 +119,6 @@ static const row rows[] = {
     ROW(log_sigmoid, 4, 0, -80, 80, 0, 0, true),
     ROW(threshold, 0, 0, -10, 10, 0.5f, 20, true),
 };
-
-static const bsm_k_math *tables[8];
-static int table_count;
-
-static void find_tables(void) {
-  uint32_t isas[8];
-  table_count = harness_isas(isas);
-  for (int i = 0; i < table_count; i++) tables[i] = bsm_k_math_select(isas[i]);
-}
 
 static bsm_k_unary_f32 *function_of(const bsm_k_math *m, const row *r) {
   bsm_k_unary_f32 *fn;

@@ -9,10 +9,12 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/private_folder.h"
@@ -92,6 +94,10 @@ static void test_files(void **state) {
   }
   refused(bsm_private_file_read(&folder, "x", got, sizeof(got) - 1, &size),
           BSM_LIMIT);
+  check(bsm_private_file_replace_soon(&folder, "x", "soon", 4));
+  check(bsm_private_file_read(&folder, "x", got, sizeof(got), &size));
+  assert_int_equal(size, 4);
+  assert_memory_equal(got, "soon", 4);
   /* A name that cannot be written leaves nothing behind. */
   assert_int_equal(mkdir(path_of("f/y"), 0700), 0);
   refused(bsm_private_file_replace(&folder, "y", "a", 1), BSM_IO);
@@ -102,6 +108,83 @@ static void test_files(void **state) {
   /* The folder is gone, though it is open. */
   refused(bsm_private_file_replace(&folder, "x", "a", 1), BSM_IO);
   bsm_private_folder_close(&folder);
+}
+
+/* ---- many who write ---- */
+
+enum { WRITERS = 4, WRITES = 100, BYTES = 30000 };
+
+/* Writes files of one letter each, and reads what is there in between: it is
+ * always whole. */
+static void *write_often(void *letter) {
+  char path[256];
+  bsm_private_folder folder;
+  size_t size, wrong = 0;
+  char *mine = malloc(BYTES), *got = malloc(BYTES);
+  snprintf(path, sizeof(path), "%s/w", root);
+  memset(mine, *(const char *)letter, BYTES);
+  bsm_status status = bsm_private_folder_open(path, &folder);
+  for (int i = 0; i < WRITES && !status; i++) {
+    status = bsm_private_file_replace_soon(&folder, "x", mine, BYTES);
+    if (!status) {
+      status = bsm_private_file_read(&folder, "x", got, BYTES, &size);
+    }
+    if (!status && size != BYTES) wrong++;
+    for (size_t k = 1; !status && k < size; k++) wrong += got[k] != got[0];
+  }
+  if (status) wrong++;
+  bsm_status_free(status);
+  bsm_private_folder_close(&folder);
+  free(mine);
+  free(got);
+  return wrong ? letter : NULL;
+}
+
+static void test_writes_at_once(void **state) {
+  (void)state;
+  pthread_t threads[WRITERS];
+  static char letters[WRITERS] = {'a', 'b', 'c', 'd'};
+  check(bsm_private_folder_make(path_of("w")));
+  /* Another process, which counts as this one does. */
+  const pid_t child = fork();
+  if (child == 0) _exit(write_often(&letters[0]) ? 1 : 0);
+  for (int i = 0; i < WRITERS; i++) {
+    assert_int_equal(
+        pthread_create(&threads[i], NULL, write_often, &letters[i]), 0);
+  }
+  int ended = 1;
+  assert_int_equal(waitpid(child, &ended, 0), child);
+  assert_int_equal(ended, 0);
+  for (int i = 0; i < WRITERS; i++) {
+    void *wrong;
+    assert_int_equal(pthread_join(threads[i], &wrong), 0);
+    assert_null(wrong);
+  }
+  /* Nothing is left but the file. */
+  assert_int_equal(unlink(path_of("w/x")), 0);
+  assert_int_equal(rmdir(path_of("w")), 0);
+}
+
+/* Where processes' numbers repeat, one that crashed may have left the name that
+ * the next would use. */
+static void test_leftovers(void **state) {
+  (void)state;
+  bsm_private_folder folder;
+  char name[64];
+  check(bsm_private_folder_make(path_of("l")));
+  check(bsm_private_folder_open(path_of("l"), &folder));
+  for (int i = 0; i < 40; i++) {
+    snprintf(name, sizeof(name), "l/x.%ld-%d.new", (long)getpid(), i);
+    check(bsm_new_file_write(path_of(name), "old", 3, false));
+  }
+  check(bsm_private_file_replace_soon(&folder, "x", "new", 3));
+  bsm_private_folder_close(&folder);
+  for (int i = 0; i < 40; i++) {
+    snprintf(name, sizeof(name), "l/x.%ld-%d.new", (long)getpid(), i);
+    assert_int_equal(unlink(path_of(name)), 0);
+  }
+  assert_int_equal(unlink(path_of("l/x")), 0);
+  assert_int_equal(rmdir(path_of("l")), 0);
 }
 
 static void test_paths(void **state) {
@@ -140,10 +223,9 @@ static void test_random_bytes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_folders),
-      cmocka_unit_test(test_files),
-      cmocka_unit_test(test_paths),
-      cmocka_unit_test(test_random_bytes),
+      cmocka_unit_test(test_folders),   cmocka_unit_test(test_files),
+      cmocka_unit_test(test_leftovers), cmocka_unit_test(test_writes_at_once),
+      cmocka_unit_test(test_paths),     cmocka_unit_test(test_random_bytes),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -149,6 +149,23 @@ static void test_depth(void **state) {
   assert_int_not_equal(form_of(plan, "deep"), BSM_CPU_FORM_PLAIN);
 }
 
+/* Groups of 16 maps are measured as the layer computes, too. */
+static void test_groups(void **state) {
+  enum { GROUPS = 4, OF = MAPS / GROUPS };
+  const bsm_weights kernel = {.dtype = BSM_DTYPE_FLOAT,
+                              .values = kernel_3x3,
+                              .count = MAPS * OF * 9,
+                              .shape = {4, {MAPS, OF, 3, 3}}};
+  (void)state;
+  bsm_layer *layer = bsm_network_add_convolution_nd(
+      net, input(), MAPS, (bsm_dims){2, {3, 3}}, &kernel, NULL);
+  assert_non_null(layer);
+  bsm_layer_set_groups(layer, GROUPS);
+  bsm_layer_set_name(layer, "grouped");
+  const bsm_plan *plan = build(bsm_layer_output(layer, 0));
+  assert_int_not_equal(form_of(plan, "grouped"), BSM_CPU_FORM_PLAIN);
+}
+
 /* Inputs of a thousand whose differences are of the order of one: what the
  * transforms round away is large beside them. (No padding: at a border of zeros
  * there would be large outputs.) */
@@ -184,6 +201,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_exact_enough, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_depth, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_groups, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_exact_tactics, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cancelling_layer, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cancelling_network, set_up,

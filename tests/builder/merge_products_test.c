@@ -113,9 +113,9 @@ static size_t count_kind(const bsm_plan *plan, bsm_step_kind kind) {
 }
 
 /* The weights of the only product: columns of `parts` matrices side by side, in
- * panels of 16. */
-static void check_packed(const bsm_plan *plan, const int *parts, int count,
-                         bool transposed) {
+ * panels of 16; those of the first one times `factor`, if there is one. */
+static void check_scaled(const bsm_plan *plan, const int *parts, int count,
+                         bool transposed, const float *factor) {
   const bsm_plan_step *step = NULL;
   for (uint32_t i = 0; i < plan->step_count; i++) {
     if (plan->steps[i].kind == BSM_STEP_MATRIX_MULTIPLY) {
@@ -130,10 +130,17 @@ static void check_packed(const bsm_plan *plan, const int *parts, int count,
   for (int n = 0; n < count * N; n++) {
     for (int k = 0; k < K; k++) {
       const float *b = constants + parts[n / N] * K * N;
-      const float expected = transposed ? b[n % N * K + k] : b[k * N + n % N];
+      const float plain = transposed ? b[n % N * K + k] : b[k * N + n % N];
+      const float expected =
+          factor && n < N ? (float)((double)plain * (double)factor[n]) : plain;
       assert_true(packed[n / 16 * 16 * K + k * 16 + n % 16] == expected);
     }
   }
+}
+
+static void check_packed(const bsm_plan *plan, const int *parts, int count,
+                         bool transposed) {
+  check_scaled(plan, parts, count, transposed, NULL);
 }
 
 static void test_three_become_one(void **state) {
@@ -154,6 +161,34 @@ static void test_three_become_one(void **state) {
     for (int n = 0; n < N; n++) {
       assert_true(bias[n] == biases[0][n]);
       assert_true(bias[N + n] == 0);
+      assert_true(bias[2 * N + n] == biases[1][n]);
+    }
+  }
+}
+
+/* What multiplies the columns of one goes into its part of the weights. */
+static void test_scaled_parts(void **state) {
+  (void)state;
+  for (int transposed = 0; transposed < 2; transposed++) {
+    new_network();
+    const bsm_dims row = {1, {N}};
+    const bsm_weights w = {.dtype = BSM_DTYPE_FLOAT,
+                           .values = biases[1],
+                           .count = N,
+                           .shape = row};
+    bsm_itensor *q = project(3, transposed, 0);
+    q = out_of(bsm_network_add_element_wise(
+        net, q, out_of(bsm_network_add_constant(net, row, &w)),
+        BSM_ELEMENT_WISE_PROD));
+    bsm_itensor *k = project(0, transposed, -1);
+    attend(q, k, project(1, transposed, 1));
+    const bsm_plan *plan = build(NULL);
+    assert_int_equal(plan->step_count, 2);
+    check_scaled(plan, (const int[]){3, 0, 1}, 3, transposed, biases[1]);
+    const float *bias = plan->weights[plan->steps[0].weights[1]].data;
+    for (int n = 0; n < N; n++) {
+      assert_true(bias[n] ==
+                  (float)((double)biases[0][n] * (double)biases[1][n]));
       assert_true(bias[2 * N + n] == biases[1][n]);
     }
   }
@@ -244,10 +279,10 @@ static void test_unequal_products(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_three_become_one), TEST(test_precision_is_kept),
-      TEST(test_packed_once),      TEST(test_an_output_stays),
-      TEST(test_other_readers),    TEST(test_reshape_across_rows),
-      TEST(test_unequal_products),
+      TEST(test_three_become_one),    TEST(test_scaled_parts),
+      TEST(test_precision_is_kept),   TEST(test_packed_once),
+      TEST(test_an_output_stays),     TEST(test_other_readers),
+      TEST(test_reshape_across_rows), TEST(test_unequal_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

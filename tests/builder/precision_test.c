@@ -9,6 +9,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "builder/precision.h"
@@ -133,6 +134,20 @@ static void test_the_fastest_is_taken(void **state) {
   assert_string_equal(fx.warnings, "");
 }
 
+/* What cancels keeps float32, though less is allowed, but not against a rule.
+ */
+static void test_what_cancels(void **state) {
+  (void)state;
+  bsm_precision_rule rule = {.pattern = "body.second",
+                             .precision = BSM_PRECISION_BF16};
+  bsm_precision_policy policy = {
+      .allowed = BSM_PRECISION_FP16, .rules = &rule, .rule_count = 1};
+  fx.first->cancels = fx.second->cancels = true;
+  decide(&policy);
+  assert_int_equal(fx.first->precision, BSM_PRECISION_FP32);
+  assert_int_equal(fx.second->precision, BSM_PRECISION_BF16);
+}
+
 static void test_rules_go_first(void **state) {
   (void)state;
   const char *paths[] = {"body.1", "body.10"};
@@ -171,10 +186,10 @@ static void test_what_the_target_has_not(void **state) {
   bsm_status_free(status);
 }
 
-static void decide_for_the_cpu(uint32_t allowed) {
+static void decide_for_the_cpu(const char *text, uint32_t allowed) {
   bsm_precision_policy policy = {.allowed = allowed};
-  bsm_status status =
-      bsm_decide_precision(&policy, test_target(1), fx.net, &fx.logger);
+  bsm_status status = bsm_decide_precision(
+      &policy, test_target_of(text, 0, BSM_TARGET_ANY_ISA), fx.net, &fx.logger);
   assert_null(status);
 }
 
@@ -182,7 +197,7 @@ static void decide_for_the_cpu(uint32_t allowed) {
  * so. */
 static void test_the_cpu(void **state) {
   (void)state;
-  decide_for_the_cpu(BSM_PRECISION_TF32);
+  decide_for_the_cpu("cpu:amx", BSM_PRECISION_TF32);
   assert_int_equal(count_casts(), 0);
   assert_int_equal(fx.first->precision, BSM_PRECISION_FP32);
   assert_non_null(strstr(fx.warnings, "precision tf32 is allowed"));
@@ -200,7 +215,7 @@ static void test_half_on_the_cpu(void **state) {
       bsm_network_add_softmax(fx.net, bsm_layer_output(scores, 0), 1, false);
   assert_null(
       bsm_network_mark_output(fx.net, bsm_layer_output(softmax, 0), "z"));
-  decide_for_the_cpu(BSM_PRECISION_BF16);
+  decide_for_the_cpu("cpu:amx", BSM_PRECISION_BF16);
   assert_ptr_equal(fx.second->inputs.items[0], fx.first->outputs.items[0]);
   assert_int_equal(fx.first->precision, BSM_PRECISION_BF16);
   assert_int_equal(fx.second->precision, BSM_PRECISION_BF16);
@@ -209,6 +224,50 @@ static void test_half_on_the_cpu(void **state) {
   assert_int_equal(scores->precision, BSM_PRECISION_FP32);
   assert_int_equal(softmax->precision, BSM_PRECISION_FP32);
   assert_string_equal(fx.warnings, "");
+}
+
+/* Without tiles nothing is faster in bfloat16 but what reads a constant that no
+ * cache holds, by instructions for pairs. */
+static void test_bfloat_without_tiles(void **state) {
+  static const char *const targets[] = {"cpu:scalar", "cpu:avx2", "cpu:avx512",
+                                        "cpu:neon", "cpu:avx512_bf16"};
+  (void)state;
+  for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+    fx.warnings[0] = 0;
+    decide_for_the_cpu(targets[i], BSM_PRECISION_BF16);
+    assert_int_equal(count_casts(), 0);
+    assert_int_equal(fx.second->precision, BSM_PRECISION_FP32);
+    assert_non_null(strstr(fx.warnings, "bf16 is not faster on the target"));
+  }
+}
+
+static bsm_precision large_precision(const char *target, int64_t rows) {
+  static float values[512 * 600];
+  const bsm_dims dims = {3, {1, 512, 600}};
+  const bsm_weights w = {.dtype = BSM_DTYPE_FLOAT,
+                         .values = values,
+                         .count = 512 * 600,
+                         .shape = dims};
+  char name[24];
+  snprintf(name, sizeof(name), "rows%d", (int)rows);
+  bsm_itensor *x = bsm_network_add_input(fx.net, name, BSM_DTYPE_FLOAT,
+                                         (bsm_dims){3, {1, rows, 512}});
+  bsm_layer *b = bsm_network_add_constant(fx.net, dims, &w);
+  bsm_layer *y = bsm_network_add_matrix_multiply(
+      fx.net, x, BSM_MATRIX_NONE, bsm_layer_output(b, 0), BSM_MATRIX_NONE);
+  assert_non_null(y);
+  decide_for_the_cpu(target, BSM_PRECISION_BF16);
+  return y->precision;
+}
+
+static void test_bfloat_of_few_rows(void **state) {
+  static const char small[] = "cpu:avx512_bf16,l2=1M";
+  (void)state;
+  assert_int_equal(large_precision(small, 5), BSM_PRECISION_FP32);
+  assert_int_equal(large_precision("cpu:avx512_bf16,l2=2M", 1),
+                   BSM_PRECISION_FP32);
+  assert_int_equal(large_precision("cpu:avx512,l2=1M", 2), BSM_PRECISION_FP32);
+  assert_int_equal(large_precision(small, 4), BSM_PRECISION_BF16);
 }
 
 static bool gains_in_part(const bsm_target *target, const bsm_layer *layer,
@@ -285,10 +344,18 @@ static void test_scaled_kernels(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_nothing_is_asked), TEST(test_the_fastest_is_taken),
-      TEST(test_what_is_slower),   TEST(test_what_is_smaller),
-      TEST(test_rules_go_first),   TEST(test_what_the_target_has_not),
-      TEST(test_the_cpu),          TEST(test_half_on_the_cpu),
+      TEST(test_nothing_is_asked),
+      TEST(test_the_fastest_is_taken),
+      TEST(test_what_is_slower),
+      TEST(test_what_is_smaller),
+      TEST(test_what_cancels),
+      TEST(test_rules_go_first),
+      TEST(test_what_the_target_has_not),
+      TEST(test_the_cpu),
+      TEST(test_half_on_the_cpu),
+      TEST(test_bfloat_without_tiles),
+      TEST(test_bfloat_of_few_rows),
+
       TEST(test_scaled_kernels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -469,17 +469,18 @@ static const float *as_floats(size_t count) {
   return bsm_tensor_data(to);
 }
 
-/* x [2, 32] times a constant [batch, 32, 40], and a 1x1 deconvolution. */
+/* x [2, 32] times a constant [batch, 32, 40], and a 1x1 deconvolution in groups
+ * of 12 maps, which has no kernel of half. */
 static const bsm_plan *build_products(bsm_dtype dtype, const void *values,
                                       int64_t batch) {
   const bsm_weights matrix = weights(
       dtype, values,
       batch > 1 ? (bsm_dims){3, {batch, 32, 40}} : (bsm_dims){2, {32, 40}});
   const bsm_weights kernel =
-      weights(dtype, values, (bsm_dims){4, {32, 48, 1, 1}});
+      weights(dtype, values, (bsm_dims){4, {128, 12, 1, 1}});
   new_network();
   bsm_itensor *x = input("x", dtype, (bsm_dims){2, {2, 32}});
-  bsm_itensor *image = input("image", dtype, (bsm_dims){4, {1, 32, 4, 4}});
+  bsm_itensor *image = input("image", dtype, (bsm_dims){4, {1, 128, 4, 4}});
   bsm_itensor *w =
       named(bsm_network_add_constant(net, matrix.shape, &matrix), "w");
   if (batch > 1) {
@@ -490,9 +491,10 @@ static const bsm_plan *build_products(bsm_dtype dtype, const void *values,
   x = named(bsm_network_add_matrix_multiply(net, x, BSM_MATRIX_NONE, w,
                                             BSM_MATRIX_NONE),
             "product");
-  image = named(bsm_network_add_deconvolution_nd(
-                    net, image, 48, (bsm_dims){2, {1, 1}}, &kernel, NULL),
-                "conv");
+  bsm_layer *conv = bsm_network_add_deconvolution_nd(
+      net, image, 48, (bsm_dims){2, {1, 1}}, &kernel, NULL);
+  bsm_layer_set_groups(conv, 4);
+  image = named(conv, "conv");
   assert_null(bsm_network_mark_output(net, x, "rows"));
   assert_null(bsm_network_mark_output(net, image, "image"));
   return build(&store, NULL);
@@ -508,7 +510,7 @@ static void test_narrow_weights_widen_late(void **state) {
   const uint32_t id = step_named(narrow, "product")->weights[0];
   assert_int_equal(narrow->weights[id].size, 32 * 48 * sizeof(uint16_t));
   assert_memory_equal(packed(narrow, "conv"), packed(floating, "conv"),
-                      32 * 48 * sizeof(float));
+                      4 * 32 * 16 * sizeof(float));
   assert_int_equal(store.misses, misses + 2);
   build_products(BSM_DTYPE_HALF, halves, 1);
   assert_int_equal(store.misses, misses + 2);

@@ -145,9 +145,15 @@ static void test_put_and_find(void **state) {
   assert_memory_equal(&bsm_weights_store_at(&store, 1)->key, &b, sizeof(b));
 }
 
+static void *new_memory(uint64_t size) {
+  void *data;
+  assert_null(bsm_weights_store_new(&store, size, &data));
+  return data;
+}
+
 static const void *make(uint64_t key, uint8_t value, uint64_t size) {
   const void *kept;
-  void *data = bsm_weights_store_new(&store, size);
+  void *data = new_memory(size);
   assert_non_null(data);
   assert_int_equal((uintptr_t)data % BSM_ALIGNMENT, 0);
   memset(data, value, (size_t)size);
@@ -167,8 +173,8 @@ static void test_equal_weights_are_kept_once(void **state) {
   assert_ptr_equal(
       bsm_weights_store_find(&store, (bsm_weights_key){{3, 0}}, 100)->data, a);
   /* Memory that is not kept goes with the next. */
-  void *lost = bsm_weights_store_new(&store, 64);
-  assert_ptr_equal(bsm_weights_store_new(&store, 64), lost);
+  void *lost = new_memory(64);
+  assert_ptr_equal(new_memory(64), lost);
   assert_memory_equal(a, memset(memory, 5, 100), 100);
 }
 
@@ -179,8 +185,8 @@ static void test_room(void **state) {
   make(2, 1, 100); /* equal: takes none */
   make(3, 2, 100);
   assert_int_equal(store.room, 50);
-  assert_null(bsm_weights_store_new(&store, 51));
-  assert_non_null(bsm_weights_store_new(&store, 50));
+  assert_null(new_memory(51));
+  assert_non_null(new_memory(50));
 }
 
 /* ---- keys ---- */

@@ -74,7 +74,9 @@ static bsm_compile_options options_for(const bsm_calibration *calibration) {
   options.no_timing = true;
   options.threads = 1;
   options.calibration = calibration;
-  if (calibration) options.precisions = BSM_PRECISION_INT8;
+  if (!calibration) return options;
+  options.precisions = BSM_PRECISION_INT8;
+  options.prefer_size = true; /* also where int8 is slower */
   return options;
 }
 
@@ -132,6 +134,26 @@ static void computes_as_pytorch_does(void **state) {
     if (!(off < 1e-4)) fail_msg("%s: %g", files[i][0], off);
     bsm_calibration_destroy(c);
   }
+}
+
+/* Float8 of the same ranges: the depthwise convolution and what it reads stay
+ * as they are. */
+static void computes_float8_as_pytorch_does(void **state) {
+  bsm_calibration *c = NULL;
+  bsm_engine *engine = NULL;
+  float y[10], plain[10];
+  (void)state;
+  output_of(NULL, plain);
+  check(bsm_calibration_load(DATA("net.calib"), &c));
+  bsm_compile_options options = options_for(c);
+  options.precisions = BSM_PRECISION_FP8;
+  check(bsm_compile(f.module, &options, &engine));
+  run(engine, bsm_npy_find(&f.arrays, "x"), y, 10);
+  assert_true(distance(y, plain, 10) > 1e-3);
+  const double off = distance(y, expected("y_fp8"), 10);
+  if (!(off < 1e-4)) fail_msg("%g", off);
+  bsm_engine_destroy(engine);
+  bsm_calibration_destroy(c);
 }
 
 /* ---- calibrating ---- */
@@ -346,6 +368,127 @@ static void products_may_be_dynamic(void **state) {
   bsm_calibration_destroy(c);
 }
 
+/* ---- what is faster ---- */
+
+static bsm_status calibrate_text(const char *text, bsm_array x,
+                                 bsm_calibration **out) {
+  const bsm_array *batch = &x;
+  const bsm_calibrate_options options = data_of(&batch, 1);
+  bsm_module *module = NULL;
+  check(bsm_module_load_memory(text, strlen(text), "m.ir", NULL, &module));
+  bsm_status status = bsm_calibrate(module, NULL, &options, out);
+  bsm_module_destroy(module);
+  return status;
+}
+
+/* What the logger has been told. */
+static char told[8192];
+
+static void keep(void *user, bsm_log_level level, const char *message) {
+  const size_t length = strlen(told);
+  (void)user, (void)level;
+  snprintf(told + length, sizeof(told) - length, "%s\n", message);
+}
+
+static void output_with(const bsm_compile_options *options, float y[10]) {
+  bsm_engine *engine = NULL;
+  told[0] = 0;
+  check(bsm_compile(f.module, options, &engine));
+  run(engine, bsm_npy_find(&f.arrays, "x"), y, 10);
+  bsm_engine_destroy(engine);
+}
+
+/* A network that is slower in int8 stays in float32, unless it is to be small
+ * or a rule wants int8; each layer says why. */
+static void slow_networks_stay_in_float32(void **state) {
+  static const bsm_logger logger = {BSM_LOG_LEVEL_INFO, keep, NULL};
+  static const char *const slow[] = {"cpu:avx2,vnni=no", "cpu:avx512,vnni=no"};
+  const bsm_precision_override all = {"*", NULL, BSM_PRECISION_INT8};
+  const bsm_precision_override one = {"*linear*", NULL, BSM_PRECISION_INT8};
+  bsm_calibration *c = NULL;
+  float plain[10], int8[10], y[10];
+  (void)state;
+  output_of(NULL, plain);
+  check(bsm_calibration_load(DATA("net.calib"), &c));
+  output_of(c, int8);
+  bsm_compile_options options = options_for(c);
+  options.logger = &logger;
+  for (int i = 0; i < 2; i++) {
+    options.target = slow[i];
+    options.prefer_size = false;
+    options.precision_override_count = 0;
+    output_with(&options, y);
+    assert_true(distance(y, plain, 10) < 1e-5);
+    assert_non_null(strstr(told, "4 layers stay in fp32, which is faster"));
+    assert_non_null(strstr(told, "times as long"));
+    assert_null(strstr(told, "compute in int8"));
+    options.prefer_size = true;
+    output_with(&options, y);
+    assert_true(distance(y, int8, 10) < 1e-5);
+    assert_non_null(strstr(told, "4 layers compute in int8"));
+    options.prefer_size = false;
+    options.precision_overrides = &all;
+    options.precision_override_count = 1;
+    output_with(&options, y);
+    assert_true(distance(y, int8, 10) < 1e-5);
+    options.precision_overrides = &one;
+    output_with(&options, y);
+    assert_true(distance(y, plain, 10) > 1e-4);
+    assert_non_null(strstr(told, "1 layers compute in int8"));
+    assert_non_null(strstr(told, "3 layers stay in fp32"));
+  }
+  options.precision_override_count = 0;
+  options.target = "cpu:avx2,vnni=yes";
+  output_with(&options, y);
+  assert_true(distance(y, int8, 10) < 1e-5);
+  bsm_calibration_destroy(c);
+}
+
+/* A product is multiplied faster in int8 without instructions for it, too,
+ * where the sums of pairs of its weights do not saturate: those of an identity,
+ * not those of equal numbers. */
+static void weights_decide_about_speed(void **state) {
+  static const bsm_logger logger = {BSM_LOG_LEVEL_INFO, keep, NULL};
+  static const char *const calls[] = {
+      "aten::eye(%f, %n, %n, %n, %n)",
+      "aten::ones(%s, %n, %n, %n, %n)",
+  };
+  static float x[64 * 512];
+  char text[512];
+  (void)state;
+  for (size_t i = 0; i < sizeof(x) / sizeof(x[0]); i++) x[i] = (float)(i % 7);
+  for (int i = 0; i < 2; i++) {
+    const bsm_array array = {x, BSM_DTYPE_FLOAT, {2, {64, 512}}, NULL};
+    bsm_module *module = NULL;
+    bsm_engine *engine = NULL;
+    bsm_calibration *c = NULL;
+    snprintf(text, sizeof(text),
+             "graph(%%x : Float(64, 512)):\n"
+             "  %%f : int = prim::Constant[value=512]()\n"
+             "  %%s : int[] = prim::ListConstruct(%%f, %%f)\n"
+             "  %%n : NoneType = prim::Constant()\n"
+             "  %%w : Tensor = %s\n"
+             "  %%y : Tensor = aten::matmul(%%x, %%w)\n"
+             "  return (%%y)\n",
+             calls[i]);
+    check(calibrate_text(text, array, &c));
+    check(bsm_module_load_memory(text, strlen(text), "m.ir", NULL, &module));
+    bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+    options.no_timing = true;
+    options.calibration = c;
+    options.precisions = BSM_PRECISION_INT8;
+    options.target = "cpu:avx2,vnni=no";
+    options.logger = &logger;
+    told[0] = 0;
+    check(bsm_compile(module, &options, &engine));
+    assert_non_null(
+        strstr(told, i ? "1 layers stay in fp32" : "1 layers compute in int8"));
+    bsm_engine_destroy(engine);
+    bsm_calibration_destroy(c);
+    bsm_module_destroy(module);
+  }
+}
+
 /* ---- what is refused ---- */
 
 static void bad_data_is_refused(void **state) {
@@ -380,17 +523,6 @@ static void bad_data_is_refused(void **state) {
   options.method = (bsm_calibration_method)9;
   refused(calibrate(&options, &c), BSM_INVALID_ARGUMENT, "method 9 is none");
   assert_null(c);
-}
-
-static bsm_status calibrate_text(const char *text, bsm_array x,
-                                 bsm_calibration **out) {
-  const bsm_array *batch = &x;
-  const bsm_calibrate_options options = data_of(&batch, 1);
-  bsm_module *module = NULL;
-  check(bsm_module_load_memory(text, strlen(text), "m.ir", NULL, &module));
-  bsm_status status = bsm_calibrate(module, NULL, &options, out);
-  bsm_module_destroy(module);
-  return status;
 }
 
 static void models_without_use_for_int8_are_refused(void **state) {
@@ -482,18 +614,51 @@ static void rules_come_first(void **state) {
   bsm_calibration_destroy(c);
 }
 
+/* Where fp8 is chosen, a rule may still want int8, of all layers or of some. */
+static void rules_tell_int8_from_fp8(void **state) {
+  const bsm_precision_override all = {"*", NULL, BSM_PRECISION_INT8};
+  const bsm_precision_override linear = {"*linear*", NULL, BSM_PRECISION_INT8};
+  bsm_calibration *c = NULL;
+  bsm_engine *engine = NULL;
+  float int8[10], y[10];
+  (void)state;
+  check(bsm_calibration_load(DATA("net.calib"), &c));
+  output_of(c, int8);
+  bsm_compile_options options = options_for(c);
+  options.precisions = BSM_PRECISION_FP8;
+  options.obey_precisions = true;
+  options.precision_overrides = &all;
+  options.precision_override_count = 1;
+  check(bsm_compile(f.module, &options, &engine));
+  run(engine, bsm_npy_find(&f.arrays, "x"), y, 10);
+  assert_memory_equal(y, int8, sizeof(y));
+  bsm_engine_destroy(engine);
+  options.precision_overrides = &linear;
+  check(bsm_compile(f.module, &options, &engine));
+  run(engine, bsm_npy_find(&f.arrays, "x"), y, 10);
+  assert_true(distance(y, int8, 10) > 1e-4);
+  assert_true(distance(y, expected("y_fp8"), 10) > 1e-4);
+  assert_true(distance(y, expected("y"), 10) < 0.1);
+  bsm_engine_destroy(engine);
+  bsm_calibration_destroy(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(computes_as_pytorch_does),
+      cmocka_unit_test(computes_float8_as_pytorch_does),
       cmocka_unit_test(ranges_are_those_of_the_data),
       cmocka_unit_test(data_may_come_from_a_function),
       cmocka_unit_test(losses_are_those_of_engines),
       cmocka_unit_test(users_may_measure),
       cmocka_unit_test(products_may_be_dynamic),
+      cmocka_unit_test(slow_networks_stay_in_float32),
+      cmocka_unit_test(weights_decide_about_speed),
       cmocka_unit_test(bad_data_is_refused),
       cmocka_unit_test(models_without_use_for_int8_are_refused),
       cmocka_unit_test(compiling_needs_int8_and_ranges),
       cmocka_unit_test(rules_come_first),
+      cmocka_unit_test(rules_tell_int8_from_fp8),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -140,7 +140,7 @@ static void compare(const bsm_array *got, const bsm_array *want,
 static void run(const fixture *f, const char *method, const bsm_engine *engine,
                 uint32_t isa) {
   const bsm_array *in[MAX_ARRAYS], *want[MAX_ARRAYS];
-  bsm_array inputs[MAX_ARRAYS], outputs[MAX_ARRAYS] = {{0}};
+  bsm_array inputs[MAX_ARRAYS], output;
   bsm_context *context = NULL;
   bsm_context_options options = BSM_CONTEXT_OPTIONS_INIT;
   const size_t input_count = arrays_of(f, method, "in", in);
@@ -150,21 +150,11 @@ static void run(const fixture *f, const char *method, const bsm_engine *engine,
   options.threads = 1;
   options.isa = isa;
   for (size_t i = 0; i < input_count; i++) inputs[i] = *in[i];
-  for (size_t i = 0; i < output_count; i++) {
-    bsm_binding b = BSM_BINDING_INIT;
-    check_status(bsm_engine_output(engine, i, &b), method);
-    outputs[i] =
-        (bsm_array){calloc(count_of(b.dims) + 1, bsm_dtype_size(b.dtype)),
-                    b.dtype, b.dims, NULL};
-    assert_non_null(outputs[i].data);
-  }
   check_status(bsm_context_create(engine, &options, &context), method);
-  check_status(
-      bsm_context_run(context, inputs, input_count, outputs, output_count),
-      method);
+  check_status(bsm_context_run_keep(context, inputs, input_count), method);
   for (size_t i = 0; i < output_count; i++) {
-    compare(&outputs[i], want[i], method);
-    free(outputs[i].data);
+    check_status(bsm_context_output(context, i, &output), method);
+    compare(&output, want[i], method);
   }
   bsm_context_destroy(context);
 }
@@ -233,6 +223,14 @@ static void test_item_out_of_range_is_an_error(void **state) {
   bsm_engine *engine = NULL;
   check_failure(compile(*state, "item_out_of_range", &engine), BSM_OUT_OF_RANGE,
                 "list index out of range");
+  assert_null(engine);
+}
+
+/* The picked tensor would have other dims, too, or not. */
+static void test_dims_of_a_picked_tensor_stay(void **state) {
+  bsm_engine *engine = NULL;
+  check_failure(compile(*state, "dims_of_a_picked_tensor", &engine),
+                BSM_UNSUPPORTED, "of one that other values may be");
   assert_null(engine);
 }
 
@@ -333,6 +331,38 @@ AGREES(tuples_in_a_list)
 /* Which tensor another is depends on data: what is written to one of them is
  * not lost. */
 AGREES(write_after_a_choice)
+AGREES(parts_of_an_expand)
+AGREES(families_of_types)
+AGREES(either_of_two_dtypes)
+AGREES(other_of_two_dtypes)
+
+/* One value may reach an element twice. */
+AGREES(fill_of_what_an_expand_repeats)
+AGREES(fill_of_an_expand_by_a_number_found)
+
+/* The dims of what a branch has made are nobody else's. */
+AGREES(dims_changed_in_a_branch)
+
+/* Running statistics are written to when the engine runs. */
+AGREES(norm_in_training)
+
+/* What PyTorch would raise in a branch is no failure of the compilation. */
+AGREES(a_branch_that_would_fail)
+AGREES(a_loop_that_would_fail)
+
+static void test_a_branch_that_fails(void **state) {
+  const fixture *f = *state;
+  const bsm_array *in[MAX_ARRAYS];
+  bsm_engine *engine = NULL;
+  bsm_context *context = NULL;
+  check_status(compile(f, "a_branch_that_fails", &engine), "compile");
+  check_status(bsm_context_create(engine, NULL, &context), "create");
+  assert_int_equal(arrays_of(f, "a_branch_that_fails", "in", in), 1);
+  check_failure(bsm_context_run_keep(context, in[0], 1), BSM_RAISED,
+                "shape '[7, 7]' is invalid for input of size 6");
+  bsm_context_destroy(context);
+  bsm_engine_destroy(engine);
+}
 
 /* Each input has its own array: one tensor is never bound to all. */
 static void test_inputs_are_bound_one_by_one(void **state) {
@@ -375,6 +405,7 @@ int main(void) {
       TEST(any_is_not_a_sum),
       TEST(floor_division_rounds_down),
       TEST(item_out_of_range_is_an_error),
+      TEST(dims_of_a_picked_tensor_stay),
       TEST(methods_do_not_collide),
       TEST(runs_check_their_arrays),
       TEST(dynamic_input_beside_a_fixed_one),
@@ -389,6 +420,17 @@ int main(void) {
       TEST(numbers_from_data),
       TEST(tuples_in_a_list),
       TEST(write_after_a_choice),
+      TEST(parts_of_an_expand),
+      TEST(families_of_types),
+      TEST(fill_of_what_an_expand_repeats),
+      TEST(fill_of_an_expand_by_a_number_found),
+      TEST(dims_changed_in_a_branch),
+      TEST(norm_in_training),
+      TEST(a_branch_that_would_fail),
+      TEST(a_loop_that_would_fail),
+      TEST(a_branch_that_fails),
+      TEST(either_of_two_dtypes),
+      TEST(other_of_two_dtypes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,7 @@ typedef struct network {
   bsm_dtype dtype;
   bool narrows;     /* 16 bits though float is faster */
   double tolerance; /* of the root mean square; 0: 1.5 times PyTorch's error */
+  const char *target; /* that it is compiled for; NULL: this machine */
 } network;
 
 static char heard[8192];
@@ -60,6 +61,7 @@ static bsm_engine *compile(const network *n, const bsm_dims *dims) {
   options.no_timing = true;
   options.precisions = (uint32_t)n->precision;
   options.prefer_size = n->narrows;
+  options.target = n->target;
   options.logger = &logger;
   snprintf(path, sizeof(path), FOLDER "%s.ts", n->name);
   check(bsm_module_load(path, NULL, &module));
@@ -150,6 +152,10 @@ static void check_network(const network *n) {
                            ? n->tolerance
                            : 1.5 * error_of(theirs->data, exact->data, count);
   bsm_engine *engine = compile(n, &x->dims);
+  char *dump;
+  check(bsm_engine_dump(engine, &dump));
+  assert_null(strstr(dump, "aten_call")); /* nothing is left to the library */
+  bsm_string_free(dump);
   assert_true(count <= MOST);
   for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++) {
     float out[MOST], first[MOST];
@@ -171,11 +177,13 @@ static void check_network(const network *n) {
 
 static void test_precisions(void **state) {
   static const network networks[] = {
-      {"cnn", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT, true, 0},
-      {"cnn", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0},
-      {"block", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT, true, 0},
-      {"block", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0},
-      {"great", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0},
+      {"cnn", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT, true, 0, NULL},
+      {"cnn", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0, NULL},
+      {"block", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT, true, 0, NULL},
+      {"block", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0, NULL},
+      {"great", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0, NULL},
+      {"decoder", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT, true, 0, NULL},
+      {"decoder", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, true, 0, NULL},
   };
   (void)state;
   for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
@@ -186,11 +194,13 @@ static void test_precisions(void **state) {
 
 static void test_dtypes(void **state) {
   static const network networks[] = {
-      {"cnn_half", BSM_PRECISION_NONE, BSM_DTYPE_HALF, true, 0},
-      {"cnn_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, true, 0},
-      {"block_half", BSM_PRECISION_NONE, BSM_DTYPE_HALF, true, 0},
-      {"block_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, true, 0},
-      {"great_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, true, 0},
+      {"cnn_half", BSM_PRECISION_NONE, BSM_DTYPE_HALF, true, 0, NULL},
+      {"cnn_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, true, 0, NULL},
+      {"block_half", BSM_PRECISION_NONE, BSM_DTYPE_HALF, true, 0, NULL},
+      {"block_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, true, 0, NULL},
+      {"great_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, true, 0, NULL},
+      {"decoder_half", BSM_PRECISION_NONE, BSM_DTYPE_HALF, true, 0, NULL},
+      {"decoder_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, true, 0, NULL},
   };
   (void)state;
   for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
@@ -201,10 +211,37 @@ static void test_dtypes(void **state) {
   }
 }
 
+/* What is built for tiles runs with whatever instructions there are, and what
+ * is built for less with tiles. */
+static void test_targets(void **state) {
+  static const char *const targets[] = {"cpu:amx", "cpu:avx512_bf16",
+                                        "cpu:avx512", "cpu:avx2"};
+  static const network networks[] = {
+      {"cnn", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0, NULL},
+      {"block", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0, NULL},
+      {"block_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, false, 0, NULL},
+      {"decoder", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0, NULL},
+      {"recurrent", BSM_PRECISION_BF16, BSM_DTYPE_FLOAT, false, 0, NULL},
+      {"recurrent_half", BSM_PRECISION_NONE, BSM_DTYPE_HALF, false, 0, NULL},
+      {"recurrent_bfloat", BSM_PRECISION_NONE, BSM_DTYPE_BFLOAT16, false, 0,
+       NULL},
+  };
+  (void)state;
+  for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); t++) {
+    for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
+      network n = networks[i];
+      n.target = targets[t];
+      check_network(&n);
+      const bool wide = strstr(heard, "bf16 is not faster on the target");
+      assert_int_equal(wide, t > 0 && n.precision == BSM_PRECISION_BF16);
+    }
+  }
+}
+
 /* What float16 does not hold stays in float32, and is named. */
 static void test_great_values(void **state) {
-  static const network great = {"great", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT,
-                                true, 1e-3};
+  static const network great = {
+      "great", BSM_PRECISION_FP16, BSM_DTYPE_FLOAT, true, 1e-3, NULL};
   (void)state;
   check_network(&great);
   assert_non_null(strstr(heard, "stays in fp32"));
@@ -310,6 +347,7 @@ static void test_infinities(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_precisions), cmocka_unit_test(test_dtypes),
-      cmocka_unit_test(test_great_values), cmocka_unit_test(test_infinities)};
+      cmocka_unit_test(test_targets), cmocka_unit_test(test_great_values),
+      cmocka_unit_test(test_infinities)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

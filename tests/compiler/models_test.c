@@ -77,6 +77,9 @@ static const model models[] = {
     {"double_net", "script", 1e-12},
     {"half_block", "trace", 2e-3},
     {"bfloat_mlp", "trace", 8e-3},
+    {"float8", "trace"},
+    {"float8", "exported"},
+    {"float8", "core"},
     {"integer_net", "script"},
     {"spectral", "script"},
     {"spectral", "trace"},
@@ -320,6 +323,7 @@ static void check_front_ends(const model *m, const run_case *c) {
   /* Some are traced only. */
   const bool traced = strcmp(m->name, "half_block") == 0 ||
                       strcmp(m->name, "bfloat_mlp") == 0 ||
+                      strcmp(m->name, "float8") == 0 ||
                       strcmp(m->name, "operators") == 0;
   run_case other = *c;
   bsm_engine *engine = compile(m->name, traced ? "trace" : "script", c);

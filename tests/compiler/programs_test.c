@@ -266,7 +266,7 @@ static void test_aliasing(void **state) {
 /* Sizes that depend on data. */
 static void test_bounded(void **state) {
   (void)state;
-  check_archive(BSM_TEST_DATA_DIR "/programs/bounded.ts", 42, 3);
+  check_archive(BSM_TEST_DATA_DIR "/programs/bounded.ts", 55, 3);
 }
 
 int main(int argc, char **argv) {

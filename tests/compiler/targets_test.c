@@ -153,12 +153,15 @@ static void test_own_text(void **state) {
 /* Confined to one CPU, the process builds the same for another machine. */
 static void test_other_machines(void **state) {
   (void)state;
-  static const char *const targets[] = {
-      "cpu:scalar", "cpu:avx2", "cpu:avx2,threads=4,l2=512K",
-      "cpu:avx512,threads=2,l2=1M", "cpu:neon,threads=2"};
-  bytes free_to_roam[5][MODEL_COUNT];
+  static const char *const targets[] = {"cpu:scalar",
+                                        "cpu:avx2",
+                                        "cpu:avx2,threads=4,l2=512K",
+                                        "cpu:avx512,threads=2,l2=1M",
+                                        "cpu:neon,threads=2",
+                                        "cpu:amx"};
+  bytes free_to_roam[6][MODEL_COUNT];
   cpu_set_t before, one;
-  for (size_t t = 0; t < 5; t++) {
+  for (size_t t = 0; t < 6; t++) {
     for (size_t i = 0; i < MODEL_COUNT; i++) {
       free_to_roam[t][i] = file_of(models[i], targets[t], 0);
     }
@@ -169,7 +172,7 @@ static void test_other_machines(void **state) {
     if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
   }
   assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-  for (size_t t = 0; t < 5; t++) {
+  for (size_t t = 0; t < 6; t++) {
     for (size_t i = 0; i < MODEL_COUNT; i++) {
       assert_same(models[i], free_to_roam[t][i],
                   file_of(models[i], targets[t], 0));
@@ -181,8 +184,9 @@ static void test_other_machines(void **state) {
 /* Whatever instructions, caches and CPUs the machine has. */
 static void test_pretended_machines(void **state) {
   (void)state;
-  static const char *const targets[] = {
-      "cpu:scalar", "cpu:avx2,threads=4,l2=64K", "cpu:avx512,threads=2,l2=1M"};
+  static const char *const targets[] = {"cpu:scalar",
+                                        "cpu:avx2,threads=4,l2=64K",
+                                        "cpu:avx512_bf16,threads=2,l2=1M"};
   for (size_t t = 0; t < 3; t++) {
     for (size_t i = 0; i < MODEL_COUNT; i++) {
       const bytes true_one = file_of(models[i], targets[t], 0);
@@ -273,11 +277,15 @@ static void test_refused(void **state) {
   assert_refused("tpu", 0, bad, "there is no target \"tpu\"; there are: cpu");
   assert_refused("", 0, bad, "there is no target \"\"");
   assert_refused("cpu:", 0, bad, "\"\" is no parameter of the target cpu");
+  assert_refused("cpu:scalar,vnni=no", 0, bad, "vnni=no says nothing about");
+  assert_refused("cpu:amx,vnni=no", 0, bad, "for avx2 and avx512");
   assert_refused("cpu:sve", 0, bad, "\"sve\" is no parameter");
-  assert_refused("cpu:avx512_vnni", 0, bad, "scalar, avx2, avx512");
+  assert_refused("cpu:avx512_vnni", 0, bad,
+                 "scalar, avx2, avx512, avx512_bf16, amx, neon");
   assert_refused("cpu:avx2,threads=0", 0, bad, "\"threads=0\" is no");
   assert_refused("cpu:avx2,l2=1G", 0, bad, "\"l2=1G\" is no parameter");
   assert_refused("cpu:avx2,l2=99999999999999999999K", 0, bad, "is no");
+  assert_refused("cpu:amx,avx512", 0, bad, "\"avx512\" says again");
   assert_refused("cpu:threads=2", 0, bad, "needs its instruction set");
   assert_refused("cpu:avx2,l2=1M,l2=1M", 0, bad, "\"l2=1M\" says again");
   assert_refused("cpu:avx2,scalar", 0, bad, "\"scalar\" says again");
@@ -288,6 +296,40 @@ static void test_refused(void **state) {
   assert_int_equal(bsm_status_code(status), bad);
   bsm_status_free(status);
   assert_null(text);
+}
+
+/* A machine is described by the instructions that plans depend on, which no
+ * others hide. */
+static void test_described(void **state) {
+  const machine described[] = {
+      {"tiles", 0, {32u << 10, 1u << 20, 4u << 20}, 1},
+      {"pairs", BSM_ISA_AMX, {32u << 10, 1u << 20, 4u << 20}, 1},
+      {"neither",
+       BSM_ISA_AMX | BSM_ISA_AVX512_BF16,
+       {1u << 15, 1u << 20, 0},
+       1},
+      {"bytes",
+       ~(uint32_t)(BSM_ISA_AVX2 | BSM_ISA_AVX_VNNI),
+       {1u << 15, 1u << 20, 0},
+       1}};
+  const uint32_t has = bsm_isa_detect();
+  const char *const levels[] = {
+      has & BSM_ISA_AMX ? "amx" : NULL,
+      has & BSM_ISA_AVX512_BF16 ? "avx512_bf16" : NULL,
+      has & BSM_ISA_AVX512 ? "avx512" : NULL,
+      has & BSM_ISA_AVX2 ? "avx2" : NULL};
+  (void)state;
+  for (size_t i = 0; i < 4; i++) {
+    char expected[64], *text;
+    if (!levels[i]) continue;
+    snprintf(expected, sizeof(expected), "cpu:%s,threads=1,l2=1048576",
+             levels[i]);
+    pretended = &described[i];
+    check_status(bsm_target_text("cpu", &text), described[i].name);
+    pretended = NULL;
+    assert_string_equal(text, expected);
+    bsm_string_free(text);
+  }
 }
 
 /* Every name is a target's; only the first one need be here. */
@@ -320,6 +362,7 @@ static void test_timing_elsewhere(void **state) {
   (void)state;
   pretended = &machines[0];
   assert_not_timed("cpu:avx512,l2=64K", "this machine has no avx512");
+  assert_not_timed("cpu:amx,l2=64K", "this machine has no amx");
   assert_not_timed("cpu:scalar,l2=1M", "cache of this machine has 65536 bytes");
   pretended = &machines[2];
   assert_not_timed("cpu:avx2,l2=256K", "this machine has no avx2");
@@ -335,6 +378,7 @@ int main(void) {
       cmocka_unit_test(test_parameters_count),
       cmocka_unit_test(test_stamp),
       cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_described),
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_timing_elsewhere),
   };

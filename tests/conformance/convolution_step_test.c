@@ -10,6 +10,7 @@ typedef struct shape {
   int extra;          /* floats between pixels */
   int apart;          /* floats between images of the output and residual */
   bool planes;        /* of the input, with `extra` floats behind each row */
+  int more[3];        /* outputs of a deconvolution behind its last window's */
   const char *tactic; /* of the CPU; other targets may not know it */
 } shape;
 
@@ -51,7 +52,8 @@ static void compare(harness *h, uint32_t isa, void *arg) {
 static int out_size(const shape *s, int d, bool transposed) {
   const int span = s->dilation[d] * (s->kernel[d] - 1) + 1;
   if (transposed) {
-    return (s->size[d] - 1) * s->stride[d] + span - s->pre[d] - s->post[d];
+    return (s->size[d] - 1) * s->stride[d] + span - s->pre[d] - s->post[d] +
+           s->more[d];
   }
   return (s->size[d] + s->pre[d] + s->post[d] - span) / s->stride[d] + 1;
 }
@@ -140,7 +142,7 @@ static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
   harness h;
   int out[3];
   int64_t strides[5];
-  if (is_one_way() && (transposed || s->planes)) return true;
+  if (is_one_way() && s->planes) return true;
   harness_init(&h, transposed ? BSM_STEP_DECONVOLUTION : BSM_STEP_CONVOLUTION);
   bsm_step_convolution *p = &h.params.convolution;
   p->groups = s->groups;
@@ -313,7 +315,8 @@ static void test_lines(void **state) {
 }
 
 /* Few maps, in planes and channels last: widths around those of tiles, padding
- * that is wider than what is read, strides that have kernels. */
+ * that is wider than what is read, strides that have kernels; of one to three
+ * dimensions. */
 static void test_planar(void **state) {
   harness_rng r = {13};
   static const int strides[] = {1, 2, 4, 2};
@@ -321,7 +324,7 @@ static void test_planar(void **state) {
   suite_needs(BSM_STEP_CONVOLUTION);
   for (int i = 0; i < 120; i++) {
     shape s = random_shape(&r, false);
-    s.spatial = i % 5 ? 2 : 1;
+    s.spatial = i % 5 == 0 ? 1 : i % 5 == 1 ? 3 : 2;
     s.groups = 1;
     s.ci = rng_range(&r, 1, 4);
     s.co = rng_range(&r, 1, 70);
@@ -330,17 +333,55 @@ static void test_planar(void **state) {
     s.tactic = "planar";
     for (int d = 0; d < 3; d++) {
       const bool used = d >= 3 - s.spatial;
-      s.kernel[d] = used ? rng_range(&r, 1, 7) : 1;
+      s.kernel[d] = used ? rng_range(&r, 1, s.spatial == 3 ? 4 : 7) : 1;
       s.stride[d] = used ? d == 2 ? strides[i % 4] : rng_range(&r, 1, 4) : 1;
       s.dilation[d] = used ? rng_range(&r, 1, 2) : 1;
       const int span = s.dilation[d] * (s.kernel[d] - 1) + 1;
       s.pre[d] = used ? rng_range(&r, 0, span) : 0;
       s.post[d] = used ? rng_range(&r, 0, span) : 0;
-      s.size[d] = used ? rng_range(&r, 1, d == 2 ? 70 : 30) : 1;
+      s.size[d] = used ? rng_range(&r, 1,
+                                   d == 2           ? 70
+                                   : s.spatial == 3 ? 9
+                                                    : 30)
+                       : 1;
       if (used && s.size[d] + s.pre[d] + s.post[d] < span) s.size[d] = span;
     }
     assert_true(run_shape(&s, false, &r));
   }
+}
+
+/* Few output maps, tap by tap: windows that are longer than the image, dilated
+ * ones, padding beyond them, blocks that end within lines, products whose
+ * columns fill no panel, and volumes of flat windows. */
+static void test_tap_columns(void **state) {
+  harness_rng r = {16};
+  int fitting = 0;
+  (void)state;
+  suite_needs(BSM_STEP_CONVOLUTION);
+  /* Sizes of tall, of wide and of small images. */
+  static const int most[3][3] = {{2, 70, 9}, {2, 5, 300}, {3, 14, 14}};
+  const int count = suite_is_for("cpu") ? 48 : 6;
+  for (int i = 0; i < count; i++) {
+    shape s = random_shape(&r, false);
+    s.groups = 1;
+    s.ci = rng_range(&r, 8, 24);
+    s.co = rng_range(&r, 1, 4);
+    s.tactic = "taps";
+    for (int d = 0; d < 3; d++) {
+      const bool used = d >= 3 - s.spatial && d > 0;
+      s.kernel[d] = used ? rng_range(&r, d == 2 ? 2 : 1, i % 12 ? 4 : 9) : 1;
+      s.stride[d] = 1;
+      s.dilation[d] = used ? rng_range(&r, 1, 3) : 1;
+      const int span = s.dilation[d] * (s.kernel[d] - 1);
+      s.pre[d] = used ? rng_range(&r, 0, span + 2) : 0;
+      s.post[d] = used ? rng_range(&r, 0, span + 2) : 0;
+      if (!used) continue;
+      s.size[d] = rng_range(&r, 1, most[i % 3][d]);
+      if (s.size[d] + s.pre[d] + s.post[d] <= span) s.size[d] = span + 1;
+    }
+    fitting += run_shape(&s, false, &r);
+  }
+  assert_true(fitting > count / 3);
 }
 
 static void test_random_deconvolutions(void **state) {
@@ -354,6 +395,75 @@ static void test_random_deconvolutions(void **state) {
     } while (out_size(&s, 0, true) < 1 || out_size(&s, 1, true) < 1 ||
              out_size(&s, 2, true) < 1);
     run_shape(&s, true, &r);
+  }
+}
+
+/* Depthwise: groups that are merged evenly or not, vectors that are not full,
+ * phases of no tap and of no output, rows of more outputs than are taken at
+ * once. */
+static void test_depthwise_deconvolutions(void **state) {
+  harness_rng r = {15};
+  (void)state;
+  suite_needs(BSM_STEP_DECONVOLUTION);
+  const int count = suite_is_for("cpu") ? 40 : 6;
+  for (int i = 0; i < count; i++) {
+    shape s;
+    do {
+      s = random_shape(&r, true);
+      s.groups = s.ci = s.co = rng_range(&r, 2, i % 5 ? 36 : 70);
+      if (i % 3 == 0) s.size[2] = rng_range(&r, 30, 40);
+      if (i % 4 == 0) s.kernel[2] = 1;
+    } while (out_size(&s, 0, true) < 1 || out_size(&s, 1, true) < 1 ||
+             out_size(&s, 2, true) < 1);
+    run_shape(&s, true, &r);
+  }
+}
+
+/* Strides beyond the kernel, so that some outputs have no taps; paddings beyond
+ * it; outputs behind the last window; lines of one pixel and of more than a
+ * tile has rows; groups of one map, of few, and of some that fill no panel. */
+static void test_phases(void **state) {
+  static const int counts[] = {1, 2, 4, 8, 16, 33, 40};
+  harness_rng r = {23};
+  (void)state;
+  if (!suite_is_for("cpu")) skip();
+  for (int i = 0; i < 84; i++) {
+    shape s;
+    do {
+      s = random_shape(&r, true);
+      s.spatial = 1 + i % 3;
+      s.groups = i % 2 ? rng_range(&r, 2, i % 4 == 1 ? 5 : 20) : 1;
+      s.ci = s.co = s.groups * counts[i % 7];
+      if (i % 5 == 4) s.ci = s.groups * rng_range(&r, 1, 70);
+      for (int d = 0; d < 3; d++) {
+        const bool used = d >= 3 - s.spatial;
+        const int most = d == 2 && i % 4 == 0 ? 70 : s.spatial == 3 ? 5 : 9;
+        s.kernel[d] = used ? rng_range(&r, 1, 5) : 1;
+        s.stride[d] = used ? rng_range(&r, 1, 4) : 1;
+        s.dilation[d] = used ? rng_range(&r, 1, 4) : 1;
+        s.pre[d] = used ? rng_range(&r, 0, 6) : 0;
+        s.post[d] = used ? rng_range(&r, 0, 3) : 0;
+        s.more[d] = used ? rng_range(&r, 0, s.stride[d]) : 0;
+        s.size[d] = used ? rng_range(&r, 1, most) : 1;
+      }
+    } while (out_size(&s, 0, true) < 1 || out_size(&s, 1, true) < 1 ||
+             out_size(&s, 2, true) < 1);
+    run_shape(&s, true, &r);
+  }
+  /* A phase of two taps whose first one is wholly behind the input. */
+  for (int maps = 1; maps <= 16; maps++) {
+    const shape behind = {.spatial = 1,
+                          .n = 1,
+                          .ci = maps,
+                          .co = 4,
+                          .groups = 1,
+                          .size = {1, 1, 1},
+                          .kernel = {1, 1, 5},
+                          .stride = {1, 1, 3},
+                          .dilation = {1, 1, 1},
+                          .pre = {0, 0, 6},
+                          .more = {0, 0, 2}};
+    run_shape(&behind, true, &r);
   }
 }
 
@@ -634,7 +744,10 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_regions),
       cmocka_unit_test(test_lines),
       cmocka_unit_test(test_planar),
+      cmocka_unit_test(test_tap_columns),
       cmocka_unit_test(test_random_deconvolutions),
+      cmocka_unit_test(test_phases),
+      cmocka_unit_test(test_depthwise_deconvolutions),
       cmocka_unit_test(test_depthwise),
       cmocka_unit_test(test_grouped),
       cmocka_unit_test(test_lanes),

@@ -458,6 +458,20 @@ static void base_regions(harness *h, bool whole) {
   if (whole) add_output(h, BSM_DTYPE_INT32, dims_of(4, 3, 3, 2, 2), NULL);
 }
 
+/* Channels innermost, places far outside. */
+static void base_sample(harness *h) {
+  const bsm_dims x = dims_of(4, 2, 3, 5, 6), y = dims_of(4, 2, 3, 2, 4);
+  int64_t s[5];
+  h->params.sample = (bsm_step_sample){.mode = BSM_RESIZE_CUBIC,
+                                       .padding = BSM_SAMPLE_REFLECTION};
+  channels_last(x, 0, s);
+  add_input(h, BSM_DTYPE_FLOAT, x, s);
+  float *grid = add_input(h, BSM_DTYPE_FLOAT, dims_of(4, 2, 2, 4, 2), NULL);
+  for (int i = 0; i < 32; i++) grid[i] = (float)(i * i * i - 9000) * 1e-3f;
+  channels_last(y, 0, s);
+  add_output(h, BSM_DTYPE_FLOAT, y, s);
+}
+
 static void build(harness *h, int which) {
   static const bsm_step_kind kinds[] = {BSM_STEP_CONVOLUTION,
                                         BSM_STEP_CONVOLUTION,
@@ -492,7 +506,8 @@ static void build(harness *h, int which) {
                                         BSM_STEP_NON_ZERO,
                                         BSM_STEP_NMS,
                                         BSM_STEP_REGIONS,
-                                        BSM_STEP_REGIONS};
+                                        BSM_STEP_REGIONS,
+                                        BSM_STEP_SAMPLE};
   harness_init(h, kinds[which]);
   switch (which) {
     case 0:
@@ -557,6 +572,9 @@ static void build(harness *h, int which) {
     case 33:
       base_regions(h, which == 33);
       break;
+    case 34:
+      base_sample(h);
+      break;
     case 19:
       add_output(h, BSM_DTYPE_FLOAT, dims_of(2, 9, 10), NULL);
       break;
@@ -577,7 +595,7 @@ static void test_damage(void **state) {
   uint32_t isas[8];
   const int isa_count = harness_isas(isas);
   (void)state;
-  for (int which = 0; which < 34; which++) {
+  for (int which = 0; which < 35; which++) {
     int refused = 0, ran = 0;
     bool taken = true;
     for (int i = 0; i < 1500 && taken; i++) {

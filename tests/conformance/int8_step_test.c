@@ -333,6 +333,66 @@ static void test_extremes(void **state) {
   run_shape(&depthwise, &rng);
 }
 
+/* Maps by themselves whose last block is filled up with maps before them, or is
+ * the only one; the most taps that are woven, and more. */
+static void test_depthwise(void **state) {
+  (void)state;
+  harness_rng rng = {83};
+  const int maps[] = {31, 32, 33, 62, 63, 72}, sizes[] = {3, 5, 7, 9};
+  for (int i = 0; i < 12; i++) {
+    const int size = sizes[i / 3];
+    const shape s = {
+        .n = 1,
+        .groups = maps[i % 6],
+        .ci = 1,
+        .co = 1,
+        .spatial = 2,
+        .size = {1, 9, 10},
+        .kernel = {1, size, size},
+        .stride = {1, 1 + i % 2, 1 + i % 2},
+        .dilation = {1, 1, 1},
+        .pad = {0, size / 2, size / 2},
+        .extremes = i % 3 == 2,
+        .extra = i % 4 == 3 ? 5 : 0,
+        .y_is_float = i % 5 == 4,
+        .residual = i % 3 == 1,
+        .activation = i % 4 == 1 ? BSM_ACTIVATION_SILU : BSM_ACTIVATION_NONE,
+        .greatest = 255};
+    run_shape(&s, &rng);
+  }
+}
+
+/* Groups of few maps, whose results are made side by side: sets of groups that
+ * are whole, and a last one that is not; copied windows between them. */
+static void test_groups(void **state) {
+  (void)state;
+  harness_rng rng = {89};
+  const int groups[] = {7, 26, 13, 2, 5, 33, 4, 9};
+  const int ci[] = {8, 8, 16, 4, 12, 4, 6, 20};
+  const int co[] = {8, 8, 16, 3, 5, 1, 8, 13};
+  for (int i = 0; i < 8; i++) {
+    const shape s = {
+        .n = 1 + i % 2,
+        .groups = groups[i],
+        .ci = ci[i],
+        .co = co[i],
+        .spatial = 2,
+        .size = {1, 7, 9},
+        .kernel = {1, 3, 3},
+        .stride = {1, 1 + i % 3 / 2, 1 + i % 3 / 2},
+        .dilation = {1, 1, 1},
+        .pad = {0, 1, 1},
+        .extremes = i == 4,
+        .extra = i % 4 == 3 ? 5 : 0,
+        .y_is_float = i == 4 || i == 7,
+        .residual = i % 3 == 1,
+        .residual_is_float = i == 7,
+        .activation = i == 2 ? BSM_ACTIVATION_SILU : BSM_ACTIVATION_RELU,
+        .greatest = 255};
+    run_shape(&s, &rng);
+  }
+}
+
 /* Several blocks of columns, as the kernel exceeds one. */
 static void test_blocks(void **state) {
   (void)state;
@@ -605,13 +665,137 @@ static void test_quantize(void **state) {
   }
 }
 
+typedef struct chain {
+  bool is_signed; /* the bytes that are read */
+  bool adds;      /* floats of a second input */
+  bool twice;     /* what the bytes are as floats is read twice */
+  bool moved;     /* the factor is no number, but computed */
+  bool casts;     /* the end is a cast, not a grid */
+  int apart;      /* the bytes; 0: as they are */
+  int y_apart;    /* the output */
+} chain;
+
+static void append(bsm_step_element_wise *p, int32_t kind, int32_t code,
+                   int32_t a, int32_t b, double number) {
+  const int32_t dtype = code == BSM_UNARY_ISNAN && kind == BSM_STEP_EW_UNARY
+                            ? BSM_DTYPE_BOOL
+                            : BSM_DTYPE_FLOAT;
+  p->program[p->instruction_count++] = (bsm_step_ew_instruction){
+      kind, code, ++p->result, a, b, 0, dtype, 0, number};
+}
+
+/* Puts the last result on a grid of bytes. */
+static void append_grid(bsm_step_element_wise *p, float inverse, float zero,
+                        float least, float greatest) {
+  const int32_t binary = BSM_STEP_EW_BINARY, unary = BSM_STEP_EW_UNARY;
+  const int32_t x = p->result;
+  append(p, BSM_STEP_EW_CONSTANT, 0, 0, 0, (double)inverse);
+  append(p, binary, BSM_ELEMENT_WISE_PROD, x, x + 1, 0);
+  append(p, unary, BSM_UNARY_ROUND, x + 2, 0, 0);
+  append(p, BSM_STEP_EW_CONSTANT, 0, 0, 0, (double)zero);
+  append(p, binary, BSM_ELEMENT_WISE_SUM, x + 3, x + 4, 0);
+  append(p, BSM_STEP_EW_CONSTANT, 0, 0, 0, (double)least);
+  append(p, binary, BSM_ELEMENT_WISE_MAX, x + 5, x + 6, 0);
+  append(p, BSM_STEP_EW_CONSTANT, 0, 0, 0, (double)greatest);
+  append(p, unary, BSM_UNARY_ISNAN, x + 5, 0, 0);
+  append(p, binary, BSM_ELEMENT_WISE_MIN, x + 7, x + 8, 0);
+  append(p, BSM_STEP_EW_SELECT, 0, x + 9, x + 6, 0);
+  p->program[p->instruction_count - 1].c = x + 10;
+  append(p, BSM_STEP_EW_CAST, 0, x + 11, 0, 0);
+  p->program[p->instruction_count - 1].dtype = BSM_DTYPE_UINT8;
+}
+
+/* floor((x - 7) * 0.37 [* x] [+ y]) on a grid: bytes that are dequantized,
+ * computed with, and quantized. */
+static void append_chain(bsm_step_element_wise *p, const chain *c) {
+  const int32_t binary = BSM_STEP_EW_BINARY, first = c->adds ? 2 : 1;
+  p->result = first - 1;
+  append(p, BSM_STEP_EW_CAST, 0, 0, 0, 0);
+  append(p, BSM_STEP_EW_CONSTANT, 0, 0, 0, 7);
+  append(p, binary, BSM_ELEMENT_WISE_SUB, first, first + 1, 0);
+  append(p, BSM_STEP_EW_CONSTANT, 0, 0, 0, 0.37);
+  if (c->moved) append(p, binary, BSM_ELEMENT_WISE_MAX, first, first + 3, 0);
+  const int32_t factor = p->result;
+  append(p, binary, BSM_ELEMENT_WISE_PROD, factor, first + 2, 0);
+  if (c->twice) {
+    append(p, binary, BSM_ELEMENT_WISE_PROD, p->result, first, 0);
+  }
+  if (c->adds) append(p, binary, BSM_ELEMENT_WISE_SUM, 1, p->result, 0);
+  append(p, BSM_STEP_EW_UNARY, BSM_UNARY_FLOOR, p->result, 0, 0);
+  if (!c->casts) {
+    append_grid(p, 0.75f, 100, 3, 250);
+    return;
+  }
+  append(p, BSM_STEP_EW_CAST, 0, p->result, 0, 0);
+  p->program[p->instruction_count - 1].dtype =
+      c->is_signed ? BSM_DTYPE_INT8 : BSM_DTYPE_UINT8;
+}
+
+static uint8_t chain_value(const chain *c, float x, float y) {
+  const float factor = c->moved ? fmaxf(x, 0.37f) : 0.37f;
+  float v = (x - 7.0f) * factor;
+  if (c->twice) v *= x;
+  if (c->adds) v += y;
+  if (c->casts) return (uint8_t)(int64_t)floorf(v);
+  v = nearbyintf(floorf(v) * 0.75f) + 100;
+  return (uint8_t)(isnan(v) ? 3 : fminf(fmaxf(v, 3), 250));
+}
+
+static void run_chain(const chain *c, harness_rng *rng) {
+  const bsm_dtype dtype = c->is_signed ? BSM_DTYPE_INT8 : BSM_DTYPE_UINT8;
+  const bsm_dims dims = dims_of(2, 7, 293);
+  const int64_t apart[2] = {600, c->apart}, repeated[2] = {0, 1};
+  const int64_t y_apart[2] = {700, c->y_apart};
+  harness h;
+  harness_init(&h, BSM_STEP_ELEMENT_WISE);
+  append_chain(&h.params.element_wise, c);
+  const void *x = add_input(&h, dtype, dims, c->apart ? apart : NULL);
+  fill_bytes(rng, h.inputs[0], h.data[h.step.inputs[0]].size, false);
+  float *y = c->adds ? add_input(&h, BSM_DTYPE_FLOAT, dims, repeated) : NULL;
+  if (y) {
+    fill_input(&h, rng, 1);
+    y[5] = NAN;
+    y[6] = 3e38f;
+  }
+  add_output(&h, c->casts ? dtype : BSM_DTYPE_UINT8, dims,
+             c->y_apart ? y_apart : NULL);
+  uint8_t expected[7 * 293];
+  int64_t at[BSM_MAX_RANK] = {0};
+  size_t n = 0;
+  do {
+    const int64_t i = offset_of(&h.tensors[h.step.inputs[0]], at);
+    const float v =
+        c->is_signed ? ((const int8_t *)x)[i] : ((const uint8_t *)x)[i];
+    expected[n++] = chain_value(c, v, y ? y[at[1]] : 0);
+  } while (next_index(dims, at));
+  harness_run_all(&h, compare_bytes, expected);
+  harness_free(&h);
+}
+
+static void test_chains(void **state) {
+  (void)state;
+  harness_rng rng = {89};
+  for (int i = 0; i < 48; i++) {
+    const chain c = {.is_signed = i & 1,
+                     .adds = i & 2,
+                     .twice = i & 4,
+                     .moved = i & 8,
+                     .apart = i < 16   ? 0
+                              : i < 32 ? 2
+                                       : 1};
+    run_chain(&c, &rng);
+  }
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),   cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_extremes), cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_groups),   cmocka_unit_test(test_extremes),
+      cmocka_unit_test(test_blocks),   cmocka_unit_test(test_depthwise),
       cmocka_unit_test(test_tiles),    cmocka_unit_test(test_hostile),
       cmocka_unit_test(test_pooling),  cmocka_unit_test(test_programs),
-      cmocka_unit_test(test_quantize), cmocka_unit_test(test_halves),
+      cmocka_unit_test(test_quantize), cmocka_unit_test(test_chains),
+      cmocka_unit_test(test_halves),
   };
   return suite_run(argc, argv, tests);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies, fills, padding and gathers against plain loops. */
+#include "base/byte_order.h"
 #include "tests/conformance/step_harness.h"
 
 static void permuted_strides(harness_rng *r, bsm_dims d, int64_t *s) {
@@ -24,16 +25,20 @@ static bsm_dims small_dims(harness_rng *r, int max_rank, int big) {
   return d;
 }
 
+/* `size` bytes as a number of this machine. */
+static uint64_t bits_of(const void *p, size_t size) {
+  uint64_t v = 0;
+  memcpy((char *)&v + (BSM_HOST_IS_BIG ? sizeof(v) - size : 0), p, size);
+  return v;
+}
+
 static uint64_t bytes_at(const harness *h, bool output, const int64_t *index) {
   const bsm_plan_tensor *t =
       &h->tensors[output ? h->step.outputs[0] : h->step.inputs[0]];
   const size_t size = bsm_dtype_size(t->dtype);
-  uint64_t v = 0;
-  memcpy(&v,
-         (const char *)(output ? h->outputs[0] : h->inputs[0]) +
-             (size_t)offset_of(t, index) * size,
-         size);
-  return v;
+  return bits_of((const char *)(output ? h->outputs[0] : h->inputs[0]) +
+                     (size_t)offset_of(t, index) * size,
+                 size);
 }
 
 static void random_bytes(harness *h, harness_rng *r) {
@@ -76,21 +81,23 @@ static void test_copy(void **state) {
   }
 }
 
-/* Planes of bytes that become pixels. */
+/* Planes of bytes, and of 16 bits, that become pixels. */
 static void test_pixels(void **state) {
   harness_rng r = {59};
   (void)state;
   suite_needs(BSM_STEP_COPY);
-  for (int64_t width = 7; width < 2000; width = 3 * width + 1) {
+  for (int i = 0; i < 12; i++) {
+    const int64_t width = (int64_t[]){7, 22, 67, 202, 607, 1822}[i / 2];
+    const bsm_dtype dtype = i % 2 ? BSM_DTYPE_HALF : BSM_DTYPE_UINT8;
     const bsm_dims d = dims_of(4, 2, 3, 3, width);
     const int64_t extra = width % 2;
     const int64_t planes[] = {9 * width + extra, 3 * width, width, 1};
     const int64_t pixels[] = {9 * width + extra, 1, 3 * width, 3};
     harness h;
     harness_init(&h, BSM_STEP_COPY);
-    add_input(&h, BSM_DTYPE_UINT8, d, planes);
+    add_input(&h, dtype, d, planes);
     random_bytes(&h, &r);
-    add_output(&h, BSM_DTYPE_UINT8, d, pixels);
+    add_output(&h, dtype, d, pixels);
     harness_run_all(&h, compare_copy, NULL);
     harness_free(&h);
   }
@@ -188,7 +195,7 @@ static void compare_pad(harness *h, uint32_t isa, void *arg) {
     if (inside) {
       expected = bytes_at(h, false, from);
     } else {
-      memcpy(&expected, &fill, sizeof(fill));
+      expected = bits_of(&fill, sizeof(fill));
     }
     assert_true(bytes_at(h, true, index) == expected);
   } while (next_index(y->dims, index));

@@ -818,16 +818,20 @@ static void compare_bytes(harness *h, uint32_t isa, void *arg) {
     const float want =
         fminf(fmaxf(nearbyintf(v * grid[0]) + grid[1], grid[2]), grid[3]);
     const int got = ((const uint8_t *)h->outputs[1])[offset_of(q, index)];
+    if (q->dtype == BSM_DTYPE_FLOAT8_E4M3FN) {
+      const int bits =
+          bsm_float_to_float8(q->dtype, fmaxf(fminf(v * grid[0], 448), -448));
+      if (got != bits) fail_msg("%#x, not %#x of %g", got, bits, v);
+      continue;
+    }
     if (got != (int)want) fail_msg("%d, not %g of %g", got, want, v);
   } while (next_index(y->dims, index));
 }
 
 /* Of rows that threads hold, and of pixels; also where bytes lie apart. */
-static void test_normalization_with_bytes(void **state) {
-  static const float grid[4] = {37.5f, 121, 3, 240};
+static void run_with_bytes(bsm_dtype bytes, const float *grid) {
   static const int lengths[] = {24, 64, 7, 300, 768};
   harness_rng r = {39};
-  (void)state;
   /* The grid stays float where all else is narrow. */
   for (int i = 0; i < (suite.is_narrow ? 0 : 5); i++) {
     const bool rows = i % 4 != 3;
@@ -848,14 +852,22 @@ static void test_normalization_with_bytes(void **state) {
       fill_input(&h, &r, (uint32_t)k);
     }
     float *numbers = add_input(&h, BSM_DTYPE_FLOAT, dims_of(1, 4), NULL);
-    memcpy(numbers, grid, sizeof(grid));
+    memcpy(numbers, grid, 4 * sizeof(*grid));
     add_output(&h, BSM_DTYPE_FLOAT, d, s);
     for (int k = 0; k < 2; k++) s[k] += i % 5 == 2 ? 3 : 0;
     s[0] = s[1] * d.d[1];
-    add_output(&h, BSM_DTYPE_UINT8, d, s);
+    add_output(&h, bytes, d, s);
     harness_run_all(&h, compare_bytes, (void *)(uintptr_t)grid);
     harness_free(&h);
   }
+}
+
+static void test_normalization_with_bytes(void **state) {
+  static const float whole[4] = {37.5f, 121, 3, 240};
+  static const float fp8[4] = {211.25f, 0, -448, 448};
+  (void)state;
+  run_with_bytes(BSM_DTYPE_UINT8, whole);
+  run_with_bytes(BSM_DTYPE_FLOAT8_E4M3FN, fp8);
 }
 
 int main(int argc, char **argv) {

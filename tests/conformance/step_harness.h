@@ -308,10 +308,7 @@ static HARNESS_UNUSED void narrow_init(harness *twin, const harness *h) {
     twin->weights[i] = (bsm_plan_weights){twin->weight_data[i].data,
                                           twin->weight_data[i].size};
   }
-  if (h->unpacked && fixture_ops()->host_accessible &&
-      h->step.kind != BSM_STEP_DECONVOLUTION) {
-    narrow_packed(twin);
-  }
+  if (h->unpacked && fixture_ops()->host_accessible) narrow_packed(twin);
   for (int k = 0; k < HARNESS_TENSORS; k++) {
     twin->inputs[k] = narrow_address(twin, h, h->inputs[k]);
     twin->outputs[k] = narrow_address(twin, h, h->outputs[k]);

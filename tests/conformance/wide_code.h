@@ -7,6 +7,7 @@
 #define TESTS_CONFORMANCE_WIDE_CODE_H_
 
 #include "backend/cuda/cuda_launch.h"
+#include "backend/cuda/steps/cuda_mma.h"
 #include "backend/cuda/target/cuda_target.h"
 #include "tests/conformance/conformance.h"
 
@@ -52,6 +53,30 @@ static WIDE_UNUSED bool wide_code_is_same(const bsm_plan *plan,
   return same;
 }
 
+/* No GPU is asked for more shared memory than its blocks may have. */
+static WIDE_UNUSED void wide_code_fits(const bsm_plan *plan) {
+  static const int sms[] = {75, 80, 86, 87, 89, 90, 100, 103, 120};
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  bsm_cuda_launches *l = BSM_NEW(&arena, bsm_cuda_launches);
+  assert_non_null(l);
+  for (size_t k = 0; k < sizeof(sms) / sizeof(sms[0]); k++) {
+    const bsm_arena_mark mark = bsm_arena_get_mark(&arena);
+    assert_null(bsm_cuda_make_launches(plan, plan->steps, BSM_CUDA_FOR_SIZES,
+                                       sms[k], &arena, l));
+    for (uint32_t i = 0; i < l->count; i++) {
+      const size_t most = bsm_cuda_most_shared(sms[k]);
+      if (l->items[i].shared_bytes > most) {
+        fail_msg("%s has %u bytes of shared memory on sm_%d",
+                 l->items[i].kernel.name, (unsigned)l->items[i].shared_bytes,
+                 sms[k]);
+      }
+    }
+    bsm_arena_rewind(&arena, mark);
+  }
+  bsm_arena_destroy(&arena);
+}
+
 /* The kernels for all steps of a kind are made once. */
 static WIDE_UNUSED const bsm_plan *wide_general_plan(void) {
   static bsm_arena arena;
@@ -74,6 +99,7 @@ static WIDE_UNUSED bsm_status wide_code(const bsm_target *target, int which,
   if (!suite_is_for("cuda")) {
     return target->ops->add_code(target, plan, arena, NULL);
   }
+  wide_code_fits(plan);
   /* PTX, for other GPUs, would take as long as the code that is run. */
   const int scope = which ? which : BSM_CUDA_FOR_SIZES;
   return bsm_cuda_add_scopes(target, 1u << scope | BSM_CUDA_CODE_ALONE, plan,

@@ -23,6 +23,9 @@ static double at_output(const harness *h, const int64_t *index) {
       return ((const double *)h->outputs[0])[o];
     case BSM_DTYPE_HALF:
       return (double)bsm_half_to_float(((const uint16_t *)h->outputs[0])[o]);
+    case BSM_DTYPE_BFLOAT16:
+      return (double)bsm_bfloat16_to_float(
+          ((const uint16_t *)h->outputs[0])[o]);
     default:
       return (double)((const float *)h->outputs[0])[o];
   }
@@ -30,6 +33,8 @@ static double at_output(const harness *h, const int64_t *index) {
 
 /* Results up to 4 that are rounded to half; inputs are exact in it. */
 #define HALF_TOLERANCE 2e-3
+/* The same of bfloat16. */
+#define BFLOAT_TOLERANCE 1.6e-2
 
 static void compare(harness *h, uint32_t isa, void *arg) {
   const expected *e = arg;
@@ -59,6 +64,8 @@ static void add_image(harness *h, bsm_dtype dtype, int copies, int ih, int iw,
       ((double *)x)[offset_of(t, index)] = v;
     } else if (dtype == BSM_DTYPE_HALF) {
       ((uint16_t *)x)[offset_of(t, index)] = bsm_float_to_half((float)v);
+    } else if (dtype == BSM_DTYPE_BFLOAT16) {
+      ((uint16_t *)x)[offset_of(t, index)] = bsm_float_to_bfloat16((float)v);
     } else {
       ((float *)x)[offset_of(t, index)] = (float)v;
     }
@@ -99,6 +106,10 @@ static void run_layouts(void (*one)(char *line, int layout, int copies,
     one(line, 1, 2, BSM_DTYPE_DOUBLE);
     one(line, 1, 2, BSM_DTYPE_HALF);
     one(line, 1, 4, BSM_DTYPE_HALF); /* 16 bytes of maps */
+    if (suite_is_for("cpu")) {       /* vectors, and what is left of maps */
+      one(line, 1, 13, BSM_DTYPE_BFLOAT16);
+      one(line, 1, 33, BSM_DTYPE_BFLOAT16);
+    }
     one(line, 1, 4, BSM_DTYPE_FLOAT);
     count++;
   }
@@ -120,9 +131,10 @@ static void run_resize(char *line, int layout, int copies, bsm_dtype dtype) {
   add_result(&h, dtype, copies, n[4], n[5], layout);
   /* Coordinates of double tensors are more exact than the fixture's. */
   expected e = {v,
-                dtype == BSM_DTYPE_DOUBLE ? 2e-5
-                : dtype == BSM_DTYPE_HALF ? HALF_TOLERANCE
-                                          : 3e-6,
+                dtype == BSM_DTYPE_DOUBLE     ? 2e-5
+                : dtype == BSM_DTYPE_HALF     ? HALF_TOLERANCE
+                : dtype == BSM_DTYPE_BFLOAT16 ? BFLOAT_TOLERANCE
+                                              : 3e-6,
                 "resize"};
   harness_run_all(&h, compare, &e);
   free(v);
@@ -155,7 +167,11 @@ static void run_pooling(char *line, int layout, int copies, bsm_dtype dtype) {
   double *v = read_values(&p, 2 * n[6] * n[7], copies);
   add_image(&h, dtype, copies, n[4], n[5], layout);
   add_result(&h, dtype, copies, n[6], n[7], layout);
-  expected e = {v, dtype == BSM_DTYPE_HALF ? HALF_TOLERANCE : 1e-6, line};
+  expected e = {v,
+                dtype == BSM_DTYPE_HALF       ? HALF_TOLERANCE
+                : dtype == BSM_DTYPE_BFLOAT16 ? BFLOAT_TOLERANCE
+                                              : 1e-6,
+                line};
   harness_run_all(&h, compare, &e);
   free(v);
   harness_free(&h);
@@ -165,6 +181,65 @@ static void test_pooling(void **state) {
   (void)state;
   suite_needs(BSM_STEP_POOLING);
   run_layouts(run_pooling, BSM_TEST_DATA_DIR "/backend/pooling.txt", 30);
+}
+
+/* ---- no numbers among bfloat16 ---- */
+
+enum { CHANNELS = 83, SIDE = 7 };
+
+/* Windows of 3, stride 2, padded by 1: NaN of either sign stays, and the
+ * greatest of others is exact. */
+static void compare_greatest(harness *h, uint32_t isa, void *arg) {
+  const bsm_plan_tensor *x = &h->tensors[h->step.inputs[0]];
+  int64_t index[BSM_MAX_RANK] = {0};
+  (void)isa;
+  (void)arg;
+  do {
+    float most = -INFINITY;
+    for (int64_t k = 0; k < 9; k++) {
+      const int64_t from[BSM_MAX_RANK] = {0, index[1], 2 * index[2] + k / 3 - 1,
+                                          2 * index[3] + k % 3 - 1};
+      if (from[2] < 0 || from[3] < 0 || from[2] >= SIDE || from[3] >= SIDE) {
+        continue;
+      }
+      const float v = bsm_bfloat16_to_float(
+          ((const uint16_t *)h->inputs[0])[offset_of(x, from)]);
+      if (isnan(v) || v > most) most = v;
+      if (isnan(v)) break;
+    }
+    const double got = at_output(h, index);
+    if (isnan(most) ? !isnan(got) : got != (double)most) {
+      fail_msg("channel %d: %g, not %g", (int)index[1], got, (double)most);
+    }
+  } while (next_index(h->tensors[h->step.outputs[0]].dims, index));
+}
+
+static void test_greatest_bfloat(void **state) {
+  harness h;
+  const bsm_dims d = dims_of(4, 1, CHANNELS, SIDE, SIDE);
+  const bsm_dims to = dims_of(4, 1, CHANNELS, 4, 4);
+  int64_t s[4];
+  (void)state;
+  if (!suite_is_for("cpu")) skip();
+  harness_init(&h, BSM_STEP_POOLING);
+  h.params.pooling = (bsm_step_pooling){.window = {.spatial = 2,
+                                                   .kernel = {1, 3, 3},
+                                                   .stride = {1, 2, 2},
+                                                   .dilation = {1, 1, 1},
+                                                   .pre_padding = {0, 1, 1},
+                                                   .post_padding = {0, 1, 1}},
+                                        .type = BSM_POOLING_MAX};
+  channels_last(d, 0, s);
+  uint16_t *x = add_input(&h, BSM_DTYPE_BFLOAT16, d, s);
+  for (int i = 0; i < CHANNELS * SIDE * SIDE; i++) {
+    x[i] = bsm_float_to_bfloat16((float)(i * 37 % 101 - 90));
+    if (i % 211 == 5) x[i] = i & 1 ? 0x7fc1 : 0xffc0; /* NaN */
+    if (i % 223 == 7) x[i] = i & 1 ? 0x7f80 : 0xff80; /* infinities */
+  }
+  channels_last(to, 0, s);
+  add_output(&h, BSM_DTYPE_BFLOAT16, to, s);
+  harness_run_all(&h, compare_greatest, NULL);
+  harness_free(&h);
 }
 
 /* ---- one and three dimensions, against definitions ---- */
@@ -265,6 +340,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_resize),
       cmocka_unit_test(test_pooling),
+      cmocka_unit_test(test_greatest_bfloat),
       cmocka_unit_test(test_pooling_1d_3d),
       cmocka_unit_test(test_linear_1d_3d),
   };

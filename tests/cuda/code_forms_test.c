@@ -3,6 +3,7 @@
  * its generation, PTX for later ones, and a status for earlier ones. */
 #include "cuda/cuda_kit.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -77,7 +78,8 @@ static const char model[] =
     "  %v : Tensor = aten::softmax(%p, %one, %none)\n"
     "  return (%v)\n";
 
-static bsm_engine *compile(const char *target) {
+static bsm_engine *compile_sides(const char *target, int64_t side,
+                                 bsm_precision precision) {
   bsm_module *module = NULL;
   bsm_engine *engine = NULL;
   bsm_input_spec specs[2] = {BSM_INPUT_SPEC_INIT, BSM_INPUT_SPEC_INIT};
@@ -85,18 +87,23 @@ static bsm_engine *compile(const char *target) {
   for (int i = 0; i < 2; i++) {
     specs[i].dtype = BSM_DTYPE_FLOAT;
     specs[i].rank = 2;
-    specs[i].min[0] = specs[i].min[1] = 4;
+    specs[i].min[0] = specs[i].min[1] = side;
   }
   options.target = target;
   options.inputs = specs;
   options.input_count = 2;
   options.no_timing = true;
   options.threads = 1;
+  options.precisions = precision;
   assert_ok(
       bsm_module_load_memory(model, strlen(model), "test.ir", NULL, &module));
   assert_ok(bsm_compile(module, &options, &engine));
   bsm_module_destroy(module);
   return engine;
+}
+
+static bsm_engine *compile(const char *target) {
+  return compile_sides(target, 4, BSM_PRECISION_FP32);
 }
 
 static void run(const bsm_engine *engine, float *out) {
@@ -225,6 +232,45 @@ static void builds_for_later_ones(void **state) {
 
 /* ---- damaged engines ---- */
 
+/* How many kernels of a folder, where the stand-in for NVRTC wrote them down,
+ * were compiled for an architecture. */
+static int count_recorded(const char *folder, const char *architecture) {
+  char path[512], text[4096];
+  DIR *listed = opendir(folder);
+  int count = 0;
+  assert_non_null(listed);
+  for (const struct dirent *entry; (entry = readdir(listed));) {
+    if (entry->d_name[0] == '.') continue;
+    snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+    fclose(f);
+    count += strstr(text, architecture) != NULL;
+  }
+  closedir(listed);
+  return count;
+}
+
+/* Both forms come of one compilation, but of what has instructions of sm_90a,
+ * which PTX for later GPUs must not have. */
+static void compiles_twice_what_differs(void **state) {
+  (void)state;
+  char folder[] = "/tmp/bsm_forms_XXXXXX", command[64];
+  assert_non_null(mkdtemp(folder));
+  assert_int_equal(setenv("BSM_STANDIN_RECORD", folder, 1), 0);
+  bsm_engine_destroy(compile("cuda:sm_90a"));
+  assert_true(count_recorded(folder, "=sm_90\n") >= 2);
+  assert_int_equal(count_recorded(folder, "=sm_90a\n"), 0);
+  assert_int_equal(count_recorded(folder, "=compute_90\n"), 0);
+  bsm_engine_destroy(compile_sides("cuda:sm_90a", 512, BSM_PRECISION_FP16));
+  assert_int_equal(count_recorded(folder, "=sm_90a\n"), 1);
+  assert_int_equal(count_recorded(folder, "=compute_90\n"), 1);
+  assert_int_equal(unsetenv("BSM_STANDIN_RECORD"), 0);
+  snprintf(command, sizeof(command), "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
 static void refuses_what_is_no_code(void **state) {
   static const char *const names[] = {"softmax softmax", "sm_90a", "sm_12 x"};
   uint8_t bytes[4] = {0};
@@ -269,6 +315,7 @@ int main(void) {
                                 nothing_is_left),
       cmocka_unit_test_teardown(refuses_earlier_ones, nothing_is_left),
       cmocka_unit_test_teardown(builds_for_later_ones, nothing_is_left),
+      cmocka_unit_test(compiles_twice_what_differs),
       cmocka_unit_test_teardown(refuses_what_is_no_code, nothing_is_left),
   };
 #ifndef BSM_HAS_EMULATION

@@ -44,6 +44,73 @@ static const char formula[] =
     "  %y : Tensor = aten::mul(%q, %h)\n"
     "  return (%y)\n";
 
+/* A GRU of 8 units over the rows of x, and its last state. */
+static const char recurrent[] =
+    "graph(%x : Tensor, %w : Tensor):\n"
+    "  %none : NoneType = prim::Constant()\n"
+    "  %yes : bool = prim::Constant[value=1]()\n"
+    "  %no : bool = prim::Constant[value=0]()\n"
+    "  %zero : int = prim::Constant[value=0]()\n"
+    "  %one : int = prim::Constant[value=1]()\n"
+    "  %units : int = prim::Constant[value=8]()\n"
+    "  %gates : int = prim::Constant[value=24]()\n"
+    "  %count : int = prim::Constant[value=192]()\n"
+    "  %six : int = prim::Constant[value=6]()\n"
+    "  %p : float = prim::Constant[value=0.]()\n"
+    "  %half : float = prim::Constant[value=0.5]()\n"
+    "  %r : Tensor = aten::arange(%count, %six, %none, %none, %none)\n"
+    "  %s : Tensor = aten::sin(%r)\n"
+    "  %m : int[] = prim::ListConstruct(%gates, %units)\n"
+    "  %wi : Tensor = aten::view(%s, %m)\n"
+    "  %wh : Tensor = aten::mul(%wi, %half)\n"
+    "  %all : Tensor[] = prim::ListConstruct(%wi, %wh)\n"
+    "  %d : int[] = prim::ListConstruct(%one, %one, %units)\n"
+    "  %h : Tensor = aten::zeros(%d, %six, %none, %none, %none)\n"
+    "  %t : Tensor = aten::unsqueeze(%x, %one)\n"
+    "  %y : Tensor, %l : Tensor = aten::gru(%t, %h, %all, %no, %one, %p, %no, "
+    "%no, %no)\n"
+    "  %a : Tensor = aten::squeeze(%y, %one)\n"
+    "  %b : Tensor = aten::squeeze(%l, %one)\n"
+    "  %c : Tensor = aten::add(%a, %b, %one)\n"
+    "  %v : Tensor = aten::matmul(%c, %w)\n"
+    "  return (%v)\n";
+
+/* An LSTM of 448 units, of whose weights registers hold a part. */
+static const char large[] =
+    "graph(%x : Tensor, %w : Tensor):\n"
+    "  %none : NoneType = prim::Constant()\n"
+    "  %no : bool = prim::Constant[value=0]()\n"
+    "  %one : int = prim::Constant[value=1]()\n"
+    "  %two : int = prim::Constant[value=2]()\n"
+    "  %zero : int = prim::Constant[value=0]()\n"
+    "  %inputs : int = prim::Constant[value=8]()\n"
+    "  %units : int = prim::Constant[value=448]()\n"
+    "  %gates : int = prim::Constant[value=1792]()\n"
+    "  %count : int = prim::Constant[value=802816]()\n"
+    "  %six : int = prim::Constant[value=6]()\n"
+    "  %p : float = prim::Constant[value=0.]()\n"
+    "  %part : float = prim::Constant[value=0.0625]()\n"
+    "  %r : Tensor = aten::arange(%count, %six, %none, %none, %none)\n"
+    "  %s : Tensor = aten::sin(%r)\n"
+    "  %a : Tensor = aten::mul(%s, %part)\n"
+    "  %m : int[] = prim::ListConstruct(%gates, %units)\n"
+    "  %wh : Tensor = aten::view(%a, %m)\n"
+    "  %wi : Tensor = aten::slice(%wh, %one, %zero, %inputs, %one)\n"
+    "  %all : Tensor[] = prim::ListConstruct(%wi, %wh)\n"
+    "  %d : int[] = prim::ListConstruct(%one, %two, %units)\n"
+    "  %h : Tensor = aten::zeros(%d, %six, %none, %none, %none)\n"
+    "  %hc : Tensor[] = prim::ListConstruct(%h, %h)\n"
+    "  %v : int[] = prim::ListConstruct(%inputs, %inputs)\n"
+    "  %four : int = prim::Constant[value=4]()\n"
+    "  %tb : int[] = prim::ListConstruct(%four, %two, %inputs)\n"
+    "  %t : Tensor = aten::view(%x, %tb)\n"
+    "  %y : Tensor, %l : Tensor, %c : Tensor = aten::lstm(%t, %hc, %all, %no, "
+    "%one, %p, %no, %no, %no)\n"
+    "  %f : Tensor = aten::slice(%y, %two, %zero, %inputs, %one)\n"
+    "  %b : Tensor = aten::reshape(%f, %v)\n"
+    "  %o : Tensor = aten::matmul(%b, %w)\n"
+    "  return (%o)\n";
+
 static bsm_engine *compile(const char *text, uint32_t precisions) {
   bsm_module *module = NULL;
   bsm_engine *engine = NULL;
@@ -165,6 +232,57 @@ static void formulas_are_activations(void **state) {
   }
 }
 
+static void run_recurrent(const char *text, int64_t weights,
+                          uint32_t precisions, bsm_dtype dtype, float *y) {
+  bsm_engine *engine = compile(text, precisions);
+  bsm_context *context = NULL;
+  const bsm_dims dims = {2, {SIZE, SIZE}};
+  const bsm_array in[2] = {{.data = x, .dtype = BSM_DTYPE_FLOAT, .dims = dims},
+                           {.data = w, .dtype = BSM_DTYPE_FLOAT, .dims = dims}};
+  bsm_array out = {.data = y, .dtype = BSM_DTYPE_FLOAT, .dims = dims};
+  size_t found = 0;
+  for (uint32_t i = 0; i < engine->plan->step_count; i++) {
+    const bsm_plan_step *step = &engine->plan->steps[i];
+    if (step->kind != BSM_STEP_RECURRENT) continue;
+    found++;
+    for (uint32_t k = 0; k < step->output_count; k++) {
+      assert_int_equal(engine->plan->tensors[step->outputs[k]].dtype, dtype);
+    }
+    assert_int_equal(engine->plan->weights[step->weights[0]].size,
+                     (size_t)weights * bsm_dtype_size(dtype));
+  }
+  assert_int_equal(found, 1);
+  assert_ok(bsm_context_create(engine, NULL, &context));
+  assert_ok(bsm_context_run(context, in, 2, &out, 1));
+  bsm_context_destroy(context);
+  bsm_engine_destroy(engine);
+}
+
+/* All of their outputs and their weights are narrowed. */
+static void check_recurrent(const char *text, int64_t weights) {
+  float want[COUNT], y[COUNT];
+  double error = 0, most = 0;
+  run_recurrent(text, weights, BSM_PRECISION_FP32, BSM_DTYPE_FLOAT, want);
+  run_recurrent(text, weights, BSM_PRECISION_FP16, BSM_DTYPE_HALF, y);
+  for (int i = 0; i < COUNT; i++) {
+    error = fmax(error, fabs((double)y[i] - (double)want[i]));
+    most = fmax(most, fabs((double)want[i]));
+  }
+  if (!(most > 1e-3 && error / most >= 0x1p-15 && error / most <= 0x1p-8)) {
+    fail_msg("half: %g of %g", error, most);
+  }
+}
+
+static void recurrent_networks_round(void **state) {
+  (void)state;
+  check_recurrent(recurrent, 2 * (3 * SIZE * SIZE + 3 * SIZE));
+}
+
+static void large_ones_share_memory(void **state) {
+  (void)state;
+  check_recurrent(large, (int64_t)1792 * (SIZE + 448 + 2));
+}
+
 static int nothing_is_left(void **state) {
   (void)state;
   return standin_count_left(&gpu);
@@ -176,6 +294,8 @@ int main(void) {
       cmocka_unit_test_teardown(narrow_ones_round, nothing_is_left),
       cmocka_unit_test_teardown(tensor_cores_round, nothing_is_left),
       cmocka_unit_test_teardown(formulas_are_activations, nothing_is_left),
+      cmocka_unit_test_teardown(recurrent_networks_round, nothing_is_left),
+      cmocka_unit_test_teardown(large_ones_share_memory, nothing_is_left),
   };
 #ifndef BSM_HAS_EMULATION
   print_message("skipped: no C++ compiler was found\n");

@@ -404,22 +404,30 @@ static void tensors_of_more_than_2_gb(void **state) {
 
 /* ---- a lost device ---- */
 
-/* A kernel leaves its memory, as the array that the caller gives is far too
- * small: every later call fails too, and the process goes on. */
+/* A kernel leaves its memory, as the caller has freed the array that it gives:
+ * every later call fails too, and the process goes on. */
 static void a_kernel_leaves_its_memory(void **state) {
   bsm_engine_load_options loading = BSM_ENGINE_LOAD_OPTIONS_INIT;
   bsm_engine *engine = NULL;
   bsm_context *context = NULL;
   const bsm_dims dims = {2, {4, SIDE}};
-  const bsm_array in = {.data = (void *)(uintptr_t)4096,
-                        .dtype = BSM_DTYPE_FLOAT,
-                        .dims = dims,
-                        .space = BSM_SPACE_DEVICE};
+  const size_t bytes = (size_t)64 << 20; /* mapped for itself */
+  bsm_cu_address freed;
   bsm_array out = {.data = y, .dtype = BSM_DTYPE_FLOAT, .dims = dims};
   (void)state;
   loading.trust_code = true;
   check(bsm_engine_load(engine_path, &loading, &engine));
   check(bsm_context_create(engine, NULL, &context));
+  bsm_cuda_device *d = bsm_cuda_device_of(engine->devices[BSM_SPACE_DEVICE]);
+  check(bsm_cuda_enter(d));
+  assert_int_equal(d->driver.memory_allocate(&freed, bytes), 0);
+  const bsm_array in = {.data = (void *)(uintptr_t)freed,
+                        .dtype = BSM_DTYPE_FLOAT,
+                        .dims = dims,
+                        .space = BSM_SPACE_DEVICE};
+  check(bsm_context_run(context, &in, 1, &out, 1));
+  assert_int_equal(d->driver.memory_free(freed), 0);
+  bsm_cuda_leave(d);
   for (int i = 0; i < 2; i++) {
     bsm_status status = bsm_context_run(context, &in, 1, &out, 1);
     assert_int_equal(bsm_status_code(status), BSM_DEVICE);

@@ -13,8 +13,16 @@ hexadecimal floats, inf and nan.
 
 resize.txt, pooling.txt: one case a line, then its output:
   parameters..., values
+
+wide_math.txt: functions of floats, all numbers by their bits:
+  one X and sin, cos, tan, sinh, cosh, asin, acos, atan, asinh, acosh, atanh
+  pair A B and atan2, pow, fmod, remainder, floor_divide, div(trunc)
+The divisions are PyTorch's of float32, one at a time: its vectors make NaN of a
+rest whose quotient is beyond float32. The others are of float64, rounded.
 """
 import pathlib
+import random
+import struct
 import sys
 
 import torch
@@ -234,6 +242,59 @@ def write_pooling(folder):
     (folder / "pooling.txt").write_text("\n".join(lines) + "\n")
 
 
+def of_bits(bits):
+    return struct.unpack("<f", struct.pack("<I", bits))[0]
+
+
+def bits_of(t):
+    return "%08x" % (t.to(torch.float).view(torch.int32).item() & 0xffffffff)
+
+
+SPECIAL_BITS = [0, 0x3f800000, 0x3f000000, 0x40000000, 0x40400000, 0x7f800000,
+                0x7fc00000, 1, 0x007fffff, 0x00800000, 0x7f7fffff, 0x4b800000,
+                0x3f7fffff, 0x3f800001, 0x42b17218, 0x3fc90fdb]
+SPECIALS = [of_bits(b ^ sign) for b in SPECIAL_BITS for sign in (0, 1 << 31)]
+
+
+def hard_pairs(rng):
+    """Quotients next to integers, and of all sizes."""
+    for a in SPECIALS:
+        for b in rng.sample(SPECIALS, 8):
+            yield a, b
+    for size in range(1, 60):
+        b = of_bits(rng.getrandbits(23) | rng.randrange(90, 130) << 23)
+        near = torch.tensor(b * rng.getrandbits(size), dtype=torch.float)
+        bits = int(bits_of(near), 16)
+        for step in (-1, 0, 1):
+            sign = rng.choice((1, -1))
+            yield of_bits(bits + step if near else bits), sign * b
+    for _ in range(150):
+        yield of_bits(rng.getrandbits(32)), of_bits(rng.getrandbits(32))
+    for _ in range(60):
+        yield rng.randrange(-999, 999) / 8, rng.randrange(-40, 40) / 8
+
+
+def write_wide_math(folder):
+    rng = random.Random(17)
+    lines = []
+    # Beside pi / 2 as floats come; and of all sizes.
+    beside = [0x5c7a0c9f, 0x43b6d2d1, 0x6f79be45, 0x3fc90fda, 0x40490fdb]
+    ones = SPECIALS + [of_bits(b) for b in beside]
+    ones += [of_bits(rng.getrandbits(32)) for _ in range(60)]
+    ones += [rng.uniform(-1, 1) for _ in range(20)]
+    for x in ones:
+        exact = torch.tensor(x, dtype=torch.float).double()
+        parts = [bits_of(UNARY[code](exact)) for code in range(6, 17)]
+        lines.append(" ".join(["one", bits_of(exact)] + parts))
+    for a, b in hard_pairs(rng):
+        p, q = torch.tensor(a), torch.tensor(b)
+        parts = [bits_of(BINARY[code](p.double(), q.double()))
+                 for code in (20, 6)]
+        parts += [bits_of(BINARY[code](p, q)) for code in (19, 18, 7, 17)]
+        lines.append(" ".join(["pair", bits_of(p), bits_of(q)] + parts))
+    (folder / "wide_math.txt").write_text("\n".join(lines) + "\n")
+
+
 def main():
     default = pathlib.Path(__file__).resolve().parent / "backend"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
@@ -241,6 +302,7 @@ def main():
     write_element_wise(folder)
     write_resize(folder)
     write_pooling(folder)
+    write_wide_math(folder)
 
 
 if __name__ == "__main__":

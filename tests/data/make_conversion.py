@@ -117,6 +117,19 @@ def run(function, inputs, consts):
     return clean(graph), results
 
 
+def outer_products():
+    """Matrix products over a single element; not those of integers."""
+    for a, b in (((3, 1), (1, 4)), ((2, 3, 1), (2, 1, 4)), ((2, 3, 1), (1, 5)),
+                 ((3, 1), (2, 2, 1, 4)), ((3, 1), (1,)), ((1,), (2, 1, 3))):
+        case(f"matmul_of_one_{len(a)}d_{len(b)}d", torch.matmul, x(*a), x(*b))
+    case("baddbmm_of_one", lambda c, a, b: torch.baddbmm(c, a, b, beta=0.5,
+                                                         alpha=2),
+         x(2, 3, 4), x(2, 3, 1), x(2, 1, 4))
+    case("addmm_of_one", torch.addmm, x(4), x(3, 1), x(1, 4))
+    case("matmul_of_one_half", torch.matmul, x(3, 1).half(), x(1, 4).half())
+    case("matmul_of_one_int", torch.matmul, i64(3, 1), i64(1, 4))
+
+
 def define():
     binary()
     unary()
@@ -137,6 +150,7 @@ def define():
     written()
     computed_weights()
     quantized()
+    outer_products()
 
 
 def binary():

@@ -155,6 +155,100 @@ return y""", x(3))
     method("second_method", "return a * 3.0", x(3))
     method("two_inputs", "return a - 2.0 * b", x(2, 3), x(2, 3))
     method("rows_and_a_row", "return a - 2.0 * b", x(2, 3), x(1, 3))
+    method("parts_of_an_expand", """
+a = a * 2.0
+v = a.unsqueeze(0).expand(3, 2, 4)
+v[0].add_(1.0)
+v[:1, 1] = v[-1:, 0] * 3.0
+w = v[1].t()
+w[2] -= 5.0
+v[2, :, 0].copy_(b)
+return a, v, w""", x(2, 4), x(2))
+    method("families_of_types", """
+v: List[Any] = [[1], (1, a), a, 3, "s"]
+y = torch.zeros(5)
+for i, t in enumerate(v):
+  if isinstance(t, list):
+    y[i] += 1
+  if isinstance(t, tuple):
+    y[i] += 2
+  if isinstance(t, (int, tuple)):
+    y[i] += 4
+  if isinstance(t, (list, torch.Tensor)):
+    y[i] += 8
+return y + a""", x(5))
+    method("dims_of_a_picked_tensor", """
+z = [a, b][int(a.sum() > 0)]
+b.t_()
+return z""", x(2, 3), x(2, 3))
+    method("fill_of_what_an_expand_repeats", """
+a = a * 2.0
+v = a.expand(3, 4, 2)
+v.transpose(0, 1)[1].fill_(5.0)
+w = torch.zeros(1, 2).expand(3, 2)
+if bool(a.sum() > 1000.0):
+  w.zero_()
+else:
+  w.fill_(7.0)
+a.select(1, 0).unsqueeze(0).expand(2, 4).zero_()
+return a, v, w""", x(4, 1))
+    method("a_branch_that_would_fail", """
+y = a.relu()
+if bool(a.sum() > 1000.0):
+  y = torch.cat([y, y.view(7, 7)], 1)
+elif bool(a.sum() > 900.0):
+  s = a.shape
+  y = y * float(s[5])
+return y""", x(2, 3))
+    method("a_branch_that_fails", """
+y = a.relu()
+if bool(a.sum() > -1000.0):
+  y = y.view(7, 7)
+return y""", x(2, 3))
+    method("a_loop_that_would_fail", """
+y = a.relu()
+if bool(a.sum() > -1000.0):
+  for i in range(int(b)):
+    y = y.view(7, 7)
+return y""", x(2, 3), torch.tensor(0))
+    method("fill_of_an_expand_by_a_number_found", """
+y = a * 1.0
+y.select(0, 0).narrow(0, 0, 1).expand(4).fill_(a.sum().item())
+z = torch.zeros(1)
+z.expand(3, 3).fill_(float(a.sum()))
+return y, z""", x(2, 3))
+    method("dims_changed_in_a_branch", """
+if bool(a.sum() > -1000.0):
+  y = a * 2.0
+  y.t_()
+  y.unsqueeze_(0)
+  y += 1.0
+else:
+  y = a.t().unsqueeze(0)
+n = 0
+z = a
+while bool(z.abs().sum() > 0.1) and n < 20:
+  z = z * 0.5
+  w = z.clone().unsqueeze_(-1)
+  y = y + w.squeeze_().t_().sum()
+  n += 1
+return y, z""", x(2, 3))
+    method("norm_in_training", """
+m = self.mean.clone()
+v = self.var.clone()
+y = torch.batch_norm(a, None, None, m, v, True, 0.25, 0.001, False)
+w = self.mean.clone()
+u = self.var.clone()
+for i in range(2):
+  y = torch.batch_norm(y, self.var, self.mean, w, u, True, 0.5, 0.001, False)
+return y, m, v, w, u""", x(4, 3, 5))
+    for name, sign in (("either_of_two_dtypes", 1), ("other_of_two_dtypes", -1)):
+        method(name, """
+if bool(a.sum() > 0):
+  y = a + 1.0
+else:
+  y = (a * 4.0).to(torch.int32)
+return y, y * 2""", sign * x(2, 3).abs())
 
 
 def main():

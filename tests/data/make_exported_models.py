@@ -220,6 +220,30 @@ class Recurrent(nn.Module):
         return y, h, c, self.gru(y)
 
 
+class Training(nn.Module):
+    """What quantization-aware training leaves, and an embedding that keeps its
+    rows short: decomposed programs call operators that give masks, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(5, 4))
+        self.register_buffer("scale", torch.rand(5) * 0.1 + 0.05)
+        self.register_buffer("zero", torch.zeros(5, dtype=torch.int32))
+        self.register_buffer("step", torch.tensor(0.05))
+        self.register_buffer("at", torch.tensor(3, dtype=torch.int32))
+        self.table = nn.Embedding(7, 4, max_norm=0.5)
+
+    def forward(self, x, i):
+        x = torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 255)
+        w = torch.fake_quantize_per_channel_affine(self.weight, self.scale,
+                                                   self.zero, 0, -8, 7)
+        y = torch.fake_quantize_per_tensor_affine(x @ w.t(), self.step, self.at,
+                                                  -128, 127)
+        mean = torch.fake_quantize_per_tensor_affine(y.mean(), self.step,
+                                                     self.at, -128, 127)
+        return y, self.table(i), mean
+
+
 class Numbers(nn.Module):
     """An int that is given when running."""
 
@@ -273,6 +297,8 @@ MODELS = {
                  [(torch.randint(-40, 41, (6, 6)).float(),)], True),
     # Decomposed, PyTorch's own LSTM has states of another rank.
     "recurrent": (Recurrent, None, {}, [(rand(2, 6, 4),)], False),
+    "training": (Training, None, {},
+                 [(rand(3, 4), torch.tensor([2, 6, 2]))], True),
     "numbers": (Numbers, (None, Dim.DYNAMIC), {},
                 [(rand(3), n) for n in (4, 9)], False),
 }

@@ -69,6 +69,37 @@ class Great(nn.Module):
         return torch.tanh(self.second(torch.relu(self.first(x))))
 
 
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(12, 10, 2, bidirectional=True, batch_first=True)
+        self.gru = nn.GRU(20, 9, batch_first=True)
+        self.head = nn.Linear(9, 5)
+
+    def forward(self, x):
+        return self.head(self.gru(self.lstm(x)[0])[0])
+
+
+class Decoder(nn.Module):
+    """Transposed convolutions: with a skip, depthwise, in groups, dilated."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 24, 3, stride=2, padding=1)
+        self.up = nn.ConvTranspose2d(24, 30, 4, stride=2, padding=1)
+        self.depthwise = nn.ConvTranspose2d(33, 33, 3, stride=2, padding=1,
+                                            output_padding=1, groups=33)
+        self.point = nn.Conv2d(33, 34, 1)
+        self.grouped = nn.ConvTranspose2d(34, 32, 2, stride=2, groups=2)
+        self.dilated = nn.ConvTranspose2d(32, 3, 3, padding=3, dilation=2)
+
+    def forward(self, x):
+        y = torch.relu(self.up(torch.relu(self.stem(x))))
+        y = self.point(self.depthwise(torch.cat([x, y], 1)))
+        y = self.dilated(torch.relu(self.grouped(y)))
+        return nn.functional.avg_pool2d(y, 4)
+
+
 def save(folder, name, model, shape):
     model.eval()
     with torch.no_grad():
@@ -101,6 +132,8 @@ def main():
     save(folder, "block", Block(), (2, 9, 32))
     save(folder, "great", Great(), (5, 24))
     os.remove(os.path.join(folder, "great_half.ts"))  # not a number
+    save(folder, "recurrent", Recurrent(), (2, 7, 12))
+    save(folder, "decoder", Decoder(), (1, 3, 14, 14))
 
 
 main()

@@ -5,7 +5,8 @@
 calibrators.npz   samples, and for each the thresholds by plain loops over them
 net.ir            a network; net.npz has its weights, inputs and outputs: in
                   float32, and with PyTorch's fake_quantize on activations and
-                  weights, with and without corrected biases
+                  weights, with and without corrected biases; and with casts
+                  to float8_e4m3fn
 net.calib         the ranges that were used; corrected.calib has means, too
 """
 import os
@@ -174,6 +175,29 @@ def run(a, quantized, means=None):
     return y, {"x": a["x"], "t1": t1, "p": p, "t2": t2, "m": m}
 
 
+def float8(x, scale):
+    return (x * (1 / scale)).clamp(-448, 448).to(torch.float8_e4m3fn).float() * scale
+
+
+def run_fp8(a, ranges):
+    """The same with float8, and the depthwise convolution as it is."""
+
+    def act(x, name):
+        low, high = ranges[name]
+        return float8(x, torch.tensor(max(-low, high) / 448, dtype=torch.float32))
+
+    def wgt(w):
+        most = w.abs().amax(dim=tuple(range(1, w.dim())), keepdim=True).double()
+        scale = (most / 448).float()
+        return (w.double() / scale).float().to(torch.float8_e4m3fn).float() * scale
+
+    t1 = F.relu(F.conv2d(act(a["x"], "x"), wgt(a["w1"]), a["b1"], padding=1))
+    p = F.max_pool2d(t1, 2)
+    t2 = torch.tanh(F.conv2d(p, a["w2"], a["b2"], padding=1, groups=8))
+    m = (F.conv2d(act(t2, "t2"), wgt(a["w3"])) + p).mean((2, 3))
+    return F.linear(act(m, "m"), wgt(a["w4"]), a["b4"])
+
+
 def write_calibration(name, ranges, means):
     with open(os.path.join(HERE, name), "w", encoding="ascii") as file:
         file.write("bessemer calibration 1\nmodel 0000000000000000\n"
@@ -211,7 +235,8 @@ def make_net():
     y8, _ = run(a, ranges)
     corrected, _ = run(a, ranges, means)
     arrays = {k: v.numpy() for k, v in a.items()}
-    arrays.update(y=y.numpy(), y_int8=y8.numpy(), y_corrected=corrected.numpy())
+    arrays.update(y=y.numpy(), y_int8=y8.numpy(), y_corrected=corrected.numpy(),
+                  y_fp8=run_fp8(a, ranges).numpy())
     np.savez(os.path.join(HERE, "net.npz"), **arrays)
     with open(os.path.join(HERE, "net.ir"), "w", encoding="ascii") as file:
         file.write(IR)

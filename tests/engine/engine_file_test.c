@@ -409,6 +409,8 @@ static void test_lying_plans(void **state) {
   LIE(s.tensors[1].strides[0] = -1);
   LIE(s.tensors[1].dims.d[0] = -1);
   LIE(s.tensors[1].dims.d[0] = INT64_MAX);
+  LIE(s.tensors[1].dims.rank = 2; s.tensors[1].dims.d[0] = 0;
+      s.tensors[1].dims.d[1] = -7); /* behind a size of 0 */
   LIE(s.tensors[1].dims.rank = BSM_MAX_RANK + 1);
   LIE(s.tensors[1].dtype = (bsm_dtype)99);
   LIE(s.tensors[3].index = 1);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/byte_order.h"
 #include "exported/exported_program.h"
 #include "tests/torchscript/zip_builder.h"
 
@@ -130,7 +131,7 @@ static inline exported_texts exported_small(void) {
                           .constants = "{\"config\":{}}",
                           .format = "pt2",
                           .version = "0",
-                          .byteorder = "little",
+                          .byteorder = BSM_HOST_IS_BIG ? "big" : "little",
                           .weight = exported_weight,
                           .weight_size = sizeof exported_weight};
 }

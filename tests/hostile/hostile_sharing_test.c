@@ -21,7 +21,7 @@ static void must(bsm_status status, const char *text) {
   if (status) fail_msg("%s\n%s", bsm_status_message(status), text);
 }
 
-static bsm_engine *compile(const char *text) {
+static bsm_status try_compile(const char *text, bsm_engine **engine) {
   bsm_input_spec spec = BSM_INPUT_SPEC_INIT;
   spec.rank = 1;
   spec.min[0] = 1;
@@ -31,11 +31,17 @@ static bsm_engine *compile(const char *text) {
   options.no_timing = true;
   options.threads = 1;
   bsm_module *module = NULL;
-  bsm_engine *engine = NULL;
+  *engine = NULL;
   must(bsm_module_load_memory(text, strlen(text), "sharing", NULL, &module),
        text);
-  must(bsm_compile(module, &options, &engine), text);
+  bsm_status status = bsm_compile(module, &options, engine);
   bsm_module_destroy(module);
+  return status;
+}
+
+static bsm_engine *compile(const char *text) {
+  bsm_engine *engine;
+  must(try_compile(text, &engine), text);
   return engine;
 }
 
@@ -69,7 +75,8 @@ static size_t print_nested(char *text, const char *base, const char *type) {
 }
 
 /* `use` reads %t39 and makes %l. */
-static void try_nested(const char *base, const char *type, const char *use) {
+static const char *print_graph(const char *base, const char *type,
+                               const char *use) {
   static char text[TEXT];
   size_t at = (size_t)snprintf(
       text, sizeof(text),
@@ -78,6 +85,11 @@ static void try_nested(const char *base, const char *type, const char *use) {
   snprintf(text + at, sizeof(text) - at,
            "%s  %%r : Tensor = aten::add(%%x, %%l, %%one)\n  return (%%r)\n",
            use);
+  return text;
+}
+
+static void try_nested(const char *base, const char *type, const char *use) {
+  const char *text = print_graph(base, type, use);
   bsm_engine *engine = compile(text);
   assert_true(run(engine, 1, text) == 3);
   bsm_engine_destroy(engine);
@@ -99,6 +111,30 @@ static void what_is_shared_is_looked_at_once(void **state) {
            "  %%l : int = aten::len(%%o)\n",
            type, type);
   try_nested("%x", "Tensor", loop);
+}
+
+/* Its text is not: that ends where memory does. */
+static void texts_of_what_is_shared_are_refused(void **state) {
+  (void)state;
+  static const char *const uses[] = {
+      "  %s : str = aten::str(%t39)\n"
+      "  %l : int = aten::len(%s)\n",
+      "  %f : str = prim::Constant[value=\"{}\"]()\n"
+      "  %s : str = aten::format(%f, %t39)\n"
+      "  %l : int = aten::len(%s)\n",
+      "   = prim::Print(%t39)\n"
+      "  %l : int = aten::len(%t39)\n"};
+  for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+    bsm_engine *engine;
+    bsm_status status =
+        try_compile(print_graph("%one", "int", uses[i]), &engine);
+    if (bsm_status_code(status) != BSM_LIMIT ||
+        !strstr(bsm_status_message(status), "max_memory_bytes")) {
+      fail_msg("text %zu: %s", i, bsm_status_message(status));
+    }
+    bsm_status_free(status);
+    bsm_engine_destroy(engine);
+  }
 }
 
 /* A turn takes the same time whatever has been filled in. */
@@ -127,6 +163,7 @@ static void appending_takes_no_longer_for_a_long_list(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_shared_is_looked_at_once),
+      cmocka_unit_test(texts_of_what_is_shared_are_refused),
       cmocka_unit_test(appending_takes_no_longer_for_a_long_list),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -324,6 +324,32 @@ static void text_by_hand_is_completed(void **state) {
       "  return (%z, %i)\n");
 }
 
+static void comments_end_any_line(void **state) {
+  fixture *f = *state;
+  assert_string_equal(
+      text_of(f, graph_of(f,
+                          "graph(  # of two\n"
+                          "    %x : Tensor,  # one, (%y)\n"
+                          "    # two\n"
+                          "    %y : Tensor  # the last\n"
+                          "    ):\n"
+                          "  %a : int = prim::Constant[value=1]()\n"
+                          "  %z : Tensor = aten::add(  # these:\n"
+                          "    %x,  # one\n"
+                          "    %y   # two\n"
+                          "    ,\n"
+                          "    # three\n"
+                          "    %a)\n"
+                          "  return (%z,  # a sum\n"
+                          "          %x   # and what it is of\n"
+                          "  )  # no more\n")),
+      "graph(%x : Tensor,\n"
+      "      %y : Tensor):\n"
+      "  %a : int = prim::Constant[value=1]()\n"
+      "  %z : Tensor = aten::add(%x, %y, %a)\n"
+      "  return (%z, %x)\n");
+}
+
 /* An overload that the inputs would not lead to is part of the text. */
 static void overloads_are_printed_where_needed(void **state) {
   fixture *f = *state;
@@ -587,6 +613,7 @@ int main(void) {
       fixture_test(untyped_containers_take_the_type_of_their_place),
       fixture_test(large_tensors_become_inputs),
       fixture_test(text_by_hand_is_completed),
+      fixture_test(comments_end_any_line),
       fixture_test(overloads_are_printed_where_needed),
       fixture_test(unknown_operators_are_kept),
       fixture_test(numbers_are_kept),

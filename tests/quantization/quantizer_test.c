@@ -16,6 +16,7 @@
 #include "backend/cpu/target/cpu_target.h"
 #include "quantization/equalize.h"
 #include "quantization/quantize_network.h"
+#include "quantization/quantize_weights.h"
 
 static bsm_arena arena;
 static const bsm_target *target;
@@ -223,7 +224,8 @@ static void movers_share_a_range(void **state) {
   check(bsm_calibration_set_range(calibration, "joined", -3, 4));
   check(bsm_prepare_quantization(net, target, false, NULL));
   const bsm_quantize_options options = {.calibration = calibration,
-                                        .target = target};
+                                        .target = target,
+                                        .precision = BSM_PRECISION_INT8};
   size_t count;
   check(bsm_quantize_network(net, &options, &count));
   assert_int_equal(count, 3);
@@ -259,7 +261,8 @@ static void weights_are_multiples_of_scales(void **state) {
   check(bsm_calibration_create(&calibration));
   check(bsm_calibration_set_range(calibration, "x", -1, 1));
   const bsm_quantize_options options = {.calibration = calibration,
-                                        .target = target};
+                                        .target = target,
+                                        .precision = BSM_PRECISION_INT8};
   check(bsm_quantize_network(net, &options, &count));
   const bsm_convolution_params *p = kernel_of(a);
   const float *w = p->kernel.values, *was = before.values;
@@ -273,12 +276,58 @@ static void weights_are_multiples_of_scales(void **state) {
   bsm_network_release(net);
 }
 
+/* What multiplies columns comes before the bias, and so does what rounding the
+ * weights takes from it. */
+static void bias_is_corrected_behind_factors(void **state) {
+  enum { DEPTH = 5, COLUMNS = 3 };
+  static const double factor[COLUMNS] = {0.001, -1, 100};
+  static const double means[DEPTH] = {3, -1, 0.5, 2, -4};
+  (void)state;
+  bsm_network *net = new_network();
+  bsm_itensor *x = bsm_network_add_input(net, "x", BSM_DTYPE_FLOAT,
+                                         (bsm_dims){2, {4, DEPTH}});
+  const bsm_weights w = numbers(DEPTH * COLUMNS, 7), b = numbers(COLUMNS, 8);
+  bsm_itensor *matrix = bsm_layer_output(
+      bsm_network_add_constant(net, (bsm_dims){2, {DEPTH, COLUMNS}}, &w), 0);
+  bsm_layer *product = bsm_network_add_matrix_multiply(net, x, BSM_MATRIX_NONE,
+                                                       matrix, BSM_MATRIX_NONE);
+  check(bsm_network_take_error(net));
+  product->p.matrix_multiply.bias = b;
+  product->p.matrix_multiply.factor = factor;
+  product->p.matrix_multiply.scale = 0.5;
+  const bsm_site site = {.layer = product, .input = x, .matrix = matrix};
+  bsm_itensor *back = NULL;
+  check(bsm_quantize_matrix(&site, BSM_DTYPE_INT8, means, &back));
+  assert_non_null(back);
+  const bsm_layer *dequantize = back->producer;
+  const bsm_weights *bytes =
+      &dequantize->inputs.items[0]->producer->p.constant.weights;
+  const bsm_weights *scales =
+      &dequantize->inputs.items[1]->producer->p.constant.weights;
+  const float *bias = product->p.matrix_multiply.bias.values;
+  for (int o = 0; o < COLUMNS; o++) {
+    const double scale = (double)((const float *)scales->values)[o];
+    double lost = 0;
+    for (int k = 0; k < DEPTH; k++) {
+      const int at = k * COLUMNS + o;
+      const double was = (double)((const float *)w.values)[at];
+      lost += means[k] * (((const int8_t *)bytes->values)[at] * scale - was);
+    }
+    const double want =
+        (double)((const float *)b.values)[o] - lost * 0.5 * factor[o];
+    assert_true(fabs(lost) > 1e-4);
+    assert_true(fabs((double)bias[o] - want) <= 1e-6 * fmax(1, fabs(want)));
+  }
+  bsm_network_release(net);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(channels_are_equally_great),
       cmocka_unit_test(other_readers_keep_their_scale),
       cmocka_unit_test(movers_share_a_range),
       cmocka_unit_test(weights_are_multiples_of_scales),
+      cmocka_unit_test(bias_is_corrected_behind_factors),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -26,6 +26,7 @@ static bool takes_kind(bsm_step_kind kind) {
     case BSM_STEP_NMS:
     case BSM_STEP_REGIONS:
     case BSM_STEP_RESIZE:
+    case BSM_STEP_SAMPLE:
     case BSM_STEP_RECURRENT:
     case BSM_STEP_SCATTER:
     case BSM_STEP_ATTENTION:

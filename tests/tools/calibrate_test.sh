@@ -56,6 +56,17 @@ for calibrator in entropy min-max percentile mse; do
 done
 expect 0 "options.calibration: mse, 100 batches" inspect d.bsm
 
+# The same in fp8, which this machine computes in float.
+expect 0 ", in fp8" calibrate "$digits/digits.ts" -o d.calib \
+  --data "$digits/digits_images.npy" --precision fp8 --measure-layers
+expect 0 "d.bsm:" compile "$digits/digits.ts" -o d.bsm --no-timing \
+  "(360,1,8,8)" --precision fp8 --calibration d.calib --target cpu:scalar
+grep -q "no products in fp8" err || fail "no warning of fp8"
+expect 0 "accuracy" run d.bsm --input "$digits/digits_images.npy" \
+  --labels "$digits/digits_labels.npy"
+[ $((plain - $(right))) -le 1 ] ||
+  fail "fp8: $(right) answers are right, not $plain"
+
 # A file is the same for the same data, and the engine that is built with it.
 for i in 1 2; do
   expect 0 "" calibrate "$digits/digits.ts" -o $i.calib --max-batches 10 \
@@ -71,8 +82,20 @@ for key in layer kind module computes input low high sqnr loss operations; do
 done
 grep -q "^TRT-[0-9]*-EntropyCalibration2$" 1.cache || fail "no cache"
 expect 0 "t.bsm:" compile "$digits/digits.ts" -o t.bsm \
-  --no-timing --precision int8 --calibration 1.cache --info
+  --no-timing --precision int8 --calibration 1.cache --info \
+  --target cpu:avx2,vnni=yes
 grep -q "5 layers compute in int8" err || fail "TensorRT's cache is of no use"
+
+# Where int8 is slower nothing is quantized, unless the engine is to be small.
+expect 0 "n.bsm:" compile "$digits/digits.ts" -o n.bsm --info \
+  --no-timing --precision int8 --calibration 1.calib --target cpu:avx2,vnni=no
+grep -q "5 layers stay in fp32, which is faster" err ||
+  fail "layers are slower in int8"
+[ "$(grep -c "stays in fp32: int8 is expected to take" err)" = 5 ] ||
+  fail "the layers do not tell why they stay in fp32"
+expect 0 "n.bsm:" compile "$digits/digits.ts" -o n.bsm --info --prefer-size \
+  --no-timing --precision int8 --calibration 1.calib --target cpu:avx2,vnni=no
+grep -q "5 layers compute in int8" err || fail "the engine is not small"
 
 # The search leaves some layers in float32.
 expect 0 "layers in int8" calibrate "$digits/digits.ts" -o s.calib \

@@ -110,7 +110,9 @@ grep -q "copy(t[0-9]*) in" out &&
   { echo "FAILED: a copy computes"; failures=$((failures + 1)); }
 shows "options.precisions: fp16,bf16" inspect "$model" "(2,8)" \
   --precision bf16,fp16
-shows ") in bf16" inspect "$model" "(2,8)" --plan --precision bf16
+shows ") in bf16" inspect "$model" "(2,8)" --plan --precision bf16 --target cpu:amx
+shows "bf16 is not faster on the target cpu:avx512," inspect "$model" "(2,8)" \
+  --precision bf16 --target cpu:avx512
 shows "precision tf32 is allowed, but the target cpu:" inspect "$model" "(2,8)" \
   --precision tf32
 lacks "warning" inspect "$model" "(2,8)" --precision fp32

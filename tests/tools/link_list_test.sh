@@ -41,6 +41,10 @@ isa=$("$bessemer" targets | sed 's/^cpu:\([a-z0-9]*\).*/\1/;q')
 "$bessemer" link-list digits.bsm -o all.c || fail "link-list"
 "$bessemer" link-list digits.bsm -o one.c --isa "$isa" || fail "link-list --isa"
 "$bessemer" link-list --isa "$isa" -o isa.c || fail "link-list without engines"
+"$bessemer" link-list --isa avx512_vnni,avx2 -o levels.c 2>err ||
+  [ "$(uname -m)" != x86_64 ] || fail "link-list of a level"
+[ "$(uname -m)" != x86_64 ] || grep -q "bsm_k_linked_isas = 3;" levels.c ||
+  fail "a level is not what it runs"
 build full
 full=$size
 build all all.c
@@ -50,7 +54,7 @@ one=$size
 build isa isa.c
 [ "$all" -lt $((full / 5 * 2)) ] || fail "all: $all bytes of $full"
 [ "$one" -lt $((full / 4)) ] || fail "one: $one bytes of $full"
-[ "$size" -lt $((full / 5 * 4)) ] || fail "isa: $size bytes of $full"
+[ "$size" -lt $((full / 6 * 5)) ] || fail "isa: $size bytes of $full"
 
 pixels=$("$bessemer" inspect digits.bsm | sed -n 's/.*float32 *\[1, 1, \([0-9]*\), .*/\1/p' |
   head -1)
@@ -138,9 +142,13 @@ done
 sed 's/"[0-9.]*"};/"0.0.0"};/' all.c >old.c
 build old old.c
 refuses old digits.bsm "link list is of version 0.0.0"
-"$bessemer" link-list digits.bsm -o bad.c --isa sse9 2>err &&
-  fail "an unknown instruction set"
-grep -q "no kernels for 'sse9'" err || fail "no message about sse9"
+other=neon
+[ "$(uname -m)" = x86_64 ] || other=amx
+for isa in sse9 $other; do
+  "$bessemer" link-list digits.bsm -o bad.c --isa $isa 2>err &&
+    fail "an unknown instruction set"
+  grep -q "no kernels for '$isa'" err || fail "no message about $isa"
+done
 [ ! -e bad.c ] || fail "bad.c was left behind"
 "$bessemer" link-list digits.bsm -o digits.bsm 2>err && fail "wrote to its input"
 "$bessemer" link-list -o x.c 2>err

@@ -533,7 +533,7 @@ static void archives_beyond_us_are_refused_by_name(void **state) {
   static const struct {
     const char *name, *text;
   } cases[] = {
-      {"v211_dt.pt", "Float8_e4m3fnStorage"},
+      {"v211_dt.pt", "UInt16Storage"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     blob b = read_blob(cases[i].name, 0);

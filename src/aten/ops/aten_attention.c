@@ -123,6 +123,8 @@ static bsm_status run_attention(bsm_op_ctx *cx, attention *a, bsm_dims batch,
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   const double *masks = NULL;
   double *probabilities = NULL;
+  BSM_TRY(bsm_op_charge(cx, a->batch * a->queries, a->keys,
+                        a->width + a->value_width + 16));
   BSM_TRY(spread(cx, q, batch, a->queries, a->width, &q));
   BSM_TRY(spread(cx, k, batch, a->keys, a->width, &k));
   BSM_TRY(spread(cx, v, batch, a->keys, a->value_width, &v));

@@ -340,6 +340,7 @@ static bsm_status binary(bsm_op_ctx *cx, int32_t variant, bsm_tensor *a,
     params.alpha = op_double(alpha);
     bsm_round_f64(pw.common, 1, &params.alpha);
     params.ialpha = op_int(alpha);
+    if (pw.common == BSM_DTYPE_BOOL) params.ialpha = params.ialpha != 0;
     params.calpha = op_complex(alpha);
   }
   params.single = pw.common != BSM_DTYPE_DOUBLE;

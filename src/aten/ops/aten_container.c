@@ -110,7 +110,6 @@ static bsm_status op_extend(OP_PARAMS) {
 }
 
 static bsm_status op_insert(OP_PARAMS) {
-  (void)cx;
   (void)self;
   (void)outs;
   bsm_list *list;
@@ -120,6 +119,7 @@ static bsm_status op_insert(OP_PARAMS) {
   int64_t at = op_int(&args[1]);
   if (at < 0) at = at + n < 0 ? 0 : at + n;
   if (at > n) at = n;
+  BSM_TRY(bsm_op_charge_items(cx, (size_t)(n - at)));
   BSM_TRY(bsm_list_append(list, args[2]));
   memmove(&list->items[at + 1], &list->items[at],
           (size_t)(n - at) * sizeof(bsm_ivalue));
@@ -128,7 +128,6 @@ static bsm_status op_insert(OP_PARAMS) {
 }
 
 static bsm_status op_pop(OP_PARAMS) {
-  (void)cx;
   (void)self;
   bsm_list *list;
   size_t i;
@@ -138,6 +137,7 @@ static bsm_status op_pop(OP_PARAMS) {
   }
   BSM_TRY(list_index(list, op_int(&args[1]), &i));
   outs[0] = list->items[i];
+  BSM_TRY(bsm_op_charge_items(cx, list->len - i));
   if (i + 1 < list->len) BSM_TRY(bsm_list_own(list));
   memmove(&list->items[i], &list->items[i + 1],
           (list->len - i - 1) * sizeof(bsm_ivalue));
@@ -300,6 +300,7 @@ static bool less(const bsm_ivalue *a, const bsm_ivalue *b) {
 /* Stable, bottom up. */
 static bsm_status sort_items(bsm_op_ctx *cx, bsm_ivalue *items, size_t n,
                              bool reverse) {
+  BSM_TRY(bsm_op_charge(cx, (int64_t)n, 128, 1));
   bsm_ivalue *spare = BSM_NEW_ARRAY(cx->arena, bsm_ivalue, n + 1);
   BSM_TRY_ALLOC(spare);
   bsm_ivalue *from = items, *to = spare;
@@ -488,6 +489,7 @@ static bsm_status op_dict_set_item(OP_PARAMS) {
 static bsm_status op_dict_delete(OP_PARAMS) {
   (void)self;
   (void)outs;
+  BSM_TRY(bsm_op_charge_items(cx, 2 * args[0].u.dict->len));
   if (!bsm_dict_delete(args[0].u.dict, args[1])) {
     return key_error(cx, &args[1]);
   }
@@ -517,6 +519,7 @@ static bsm_status op_dict_get(OP_PARAMS) {
     return key_error(cx, &args[1]);
   }
   if (self->variant == GET_POP || self->variant == GET_POP_DEFAULT) {
+    BSM_TRY(bsm_op_charge_items(cx, 2 * dict->len));
     (void)bsm_dict_delete(dict, args[1]);
   }
   if (self->variant == GET_SETDEFAULT && !found) {

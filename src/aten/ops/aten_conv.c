@@ -137,7 +137,7 @@ static bsm_status check_channels(const bsm_tensor *x, const bsm_tensor *w,
                     bsm_dims_str(x->sizes), (long long)want,
                     (long long)channels);
   }
-  if (w->sizes.d[0] < p->groups && channels > 0) {
+  if (w->sizes.d[0] < p->groups && (channels > 0 || p->transposed)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "Given groups=%lld, expected weight to be at least %lld at "
                     "dimension 0, but got weight of size %s instead",
@@ -239,6 +239,16 @@ static bsm_status plan_conv(const bsm_tensor *x, const bsm_tensor *w,
                       bsm_dims_str(x->sizes));
     }
     BSM_TRY(out_size(p, i, plan->in[at], plan->kernel[at], &plan->out[at]));
+    if (plan->out[at] == 0 && plan->batch > 0) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "Calculated output size 0 in dimension %d is too small",
+                      i);
+    }
+  }
+  if (p->transposed && plan->out_channels == 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "non-empty weight tensor expected, but got: %s",
+                    bsm_dims_str(w->sizes));
   }
   return BSM_OK;
 }
@@ -289,6 +299,12 @@ static bsm_status run_conv(bsm_op_ctx *cx, const conv_plan *plan,
   const number *weights = load(cx, w);
   const number *b = bias ? load(cx, bias) : NULL;
   const int64_t plane = plan->out[0] * plan->out[1] * plan->out[2];
+  const int64_t in_plane = plan->in[0] * plan->in[1] * plan->in[2];
+  /* Each tap of a kernel goes over a whole plane. */
+  BSM_TRY(bsm_op_charge(cx, plan->batch * plan->out_channels,
+                        bsm_tensor_numel(w) / (transposed ? plan->in_channels
+                                                          : plan->out_channels),
+                        (transposed ? 4 * in_plane : plane) + 16));
   const size_t n = (size_t)(plan->out_channels * plane);
   number *sums = BSM_NEW_ARRAY(cx->arena, number, n + 1);
   BSM_TRY_ALLOC(weights);

@@ -154,7 +154,7 @@ static bsm_status op_fill(OP_PARAMS) {
                     (int)value->sizes.rank);
   }
   if (self->flags & BSM_ATEN_INPLACE) {
-    BSM_TRY(bsm_op_writable(cx, t));
+    BSM_TRY(bsm_op_fillable(cx, t));
   } else {
     BSM_TRY(bsm_op_new_like(cx, t->dtype, t, &out));
   }
@@ -166,7 +166,7 @@ static bsm_status op_zero_(OP_PARAMS) {
   (void)self;
   bsm_tensor *t = op_tensor(&args[0]);
   const bsm_ivalue zero = bsm_iv_int(0);
-  BSM_TRY(bsm_op_writable(cx, t));
+  BSM_TRY(bsm_op_fillable(cx, t));
   BSM_TRY(fill(cx, t, &zero));
   return op_return(outs, t);
 }
@@ -355,30 +355,39 @@ static bsm_status op_triangle(OP_PARAMS) {
   return BSM_OK;
 }
 
+/* The columns [*first, *end) of row r that are in the triangle. */
+static void triangle_row(int32_t variant, int64_t r, int64_t columns, int64_t k,
+                         int64_t *first, int64_t *end) {
+  const int64_t edge = r + k + (variant == TRI_LOWER);
+  const int64_t at = edge < 0 ? 0 : edge > columns ? columns : edge;
+  *first = variant == TRI_LOWER ? 0 : at;
+  *end = variant == TRI_LOWER ? at : columns;
+}
+
 /* tril_indices(row, col, offset, tail): a 2 x n tensor */
 static bsm_status op_triangle_indices(OP_PARAMS) {
+  enum { MOST = 1 << 20 };
   const int64_t lines = op_int(&args[0]), columns = op_int(&args[1]);
-  const int64_t k = op_int(&args[2]);
-  if (lines < 0 || columns < 0 || lines > 1 << 20 || columns > 1 << 20) {
+  int64_t k = op_int(&args[2]);
+  if (lines < 0 || columns < 0 || lines > MOST || columns > MOST) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "row must be non-negative, got %lld",
                     (long long)lines);
   }
+  k = k < -MOST ? -MOST : k > MOST ? MOST : k;
   const bsm_dtype dtype = op_dtype_or(&args[3], BSM_DTYPE_INT64);
+  const size_t size = bsm_dtype_size(dtype);
   int64_t n = 0;
   bsm_tensor *out = NULL;
   for (int pass = 0; pass < 2; pass++) {
-    int64_t at = 0;
+    int64_t at = 0, c, end;
     for (int64_t r = 0; r < lines; r++) {
-      for (int64_t c = 0; c < columns; c++) {
-        if (self->variant == TRI_LOWER ? c - r > k : c - r < k) continue;
-        if (pass == 1) {
-          char *p = bsm_tensor_data(out);
-          const size_t size = bsm_dtype_size(dtype);
-          bsm_store1_i64(dtype, p + (size_t)at * size, r);
-          bsm_store1_i64(dtype, p + (size_t)(n + at) * size, c);
-        }
-        at++;
+      triangle_row(self->variant, r, columns, k, &c, &end);
+      for (; c < end && pass == 1; c++, at++) {
+        char *p = bsm_tensor_data(out);
+        bsm_store1_i64(dtype, p + (size_t)at * size, r);
+        bsm_store1_i64(dtype, p + (size_t)(n + at) * size, c);
       }
+      at += end - c;
     }
     n = at;
     if (pass == 0) BSM_TRY(bsm_op_new(cx, dtype, op_dims2(2, n), &out));

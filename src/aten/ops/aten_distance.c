@@ -22,6 +22,11 @@ static double distance(const double *a, const double *b, int64_t n, double p,
   return p == 2.0 ? sqrt(sum) : pow(sum, 1.0 / p);
 }
 
+/* Of `pairs` of rows of k elements; powers take their time. */
+static bsm_status charge(bsm_op_ctx *cx, int64_t pairs, int64_t k, double p) {
+  return bsm_op_charge(cx, pairs, k, p == 1.0 || p == 2.0 ? 2 : 16);
+}
+
 static bsm_status need_float(const bsm_tensor *t, const char *name) {
   if (t->dtype == BSM_DTYPE_FLOAT || t->dtype == BSM_DTYPE_DOUBLE) {
     return BSM_OK;
@@ -68,6 +73,7 @@ static bsm_status op_cdist(OP_PARAMS) {
   BSM_TRY(bsm_op_new(cx, a->dtype, shape, &out));
   outs[0] = bsm_iv_tensor(out);
   if (cx->meta) return BSM_OK;
+  BSM_TRY(charge(cx, bsm_tensor_numel(out), k, p));
   const double *x = bsm_op_load_all(cx, a), *y = bsm_op_load_all(cx, b);
   double *z = bsm_op_load_all(cx, out);
   BSM_TRY_ALLOC(x);
@@ -102,6 +108,7 @@ static bsm_status op_pdist(OP_PARAMS) {
   BSM_TRY(bsm_op_new(cx, t->dtype, op_dims1(n > 1 ? pairs / 2 : 0), &out));
   outs[0] = bsm_iv_tensor(out);
   if (cx->meta) return BSM_OK;
+  BSM_TRY(charge(cx, bsm_tensor_numel(out), k, p));
   const double *x = bsm_op_load_all(cx, t);
   double *z = bsm_op_load_all(cx, out), *to = z;
   BSM_TRY_ALLOC(x);
@@ -146,6 +153,7 @@ static bsm_status op_pairwise(OP_PARAMS) {
   BSM_TRY(bsm_op_new(cx, dtype, result, &out));
   outs[0] = bsm_iv_tensor(out);
   if (cx->meta) return BSM_OK;
+  BSM_TRY(charge(cx, rows, n, op_double(&args[2])));
   for (int i = 0; i < 2; i++) BSM_TRY(bsm_op_expand(cx, in[i], shape, &in[i]));
   const double *x = bsm_op_load_all(cx, in[0]);
   const double *y = bsm_op_load_all(cx, in[1]);

@@ -77,6 +77,7 @@ static bsm_status fill_bag(const bags *b, const double *table, int64_t from,
 }
 
 static bsm_status run_bags(bsm_op_ctx *cx, const bags *b, bsm_tensor **out) {
+  BSM_TRY(bsm_op_charge(cx, b->n + b->count, b->width, 2));
   const double *table = bsm_op_load_all(cx, b->weight);
   double *y = bsm_op_load_all(cx, out[0]);
   int64_t *where =
@@ -160,37 +161,52 @@ static bsm_status op_embedding_bag(OP_PARAMS) {
   return cx->meta ? BSM_OK : run_bags(cx, &b, out);
 }
 
-/* embedding_renorm_(self, indices, max_norm, norm_type): rows longer than
+enum { RENORM, RENORM_IN_PLACE };
+
+/* What a row takes that has no elements. */
+enum { ROW_WORK = 512 };
+
+/* embedding_renorm(self, indices, max_norm, norm_type): rows longer than
  * max_norm are shortened */
 static bsm_status op_embedding_renorm(OP_PARAMS) {
-  (void)self;
   bsm_tensor *t = op_tensor(&args[0]), *index = op_tensor(&args[1]);
   const double max = op_double(&args[2]), p = op_double(&args[3]);
-  outs[0] = args[0];
+  const bool in_place = self->variant == RENORM_IN_PLACE;
   if (t->sizes.rank != 2 || !is_index(index) ||
       !bsm_dtype_is_floating(t->dtype)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "embedding_renorm_ of %s with indices of dtype %s",
                     bsm_dims_str(t->sizes), bsm_op_type_name(index->dtype));
   }
-  BSM_TRY(bsm_op_writable(cx, t));
+  if (in_place) {
+    BSM_TRY(bsm_op_writable(cx, t));
+  } else {
+    const bsm_tensor *from = t;
+    BSM_TRY(bsm_op_new_like(cx, from->dtype, from, &t));
+    if (!cx->meta) BSM_TRY(bsm_tensor_copy(t, from));
+  }
+  outs[0] = bsm_iv_tensor(t);
   if (cx->meta) return BSM_OK;
   const int64_t n = bsm_tensor_numel(index);
   bool *done = BSM_NEW_ARRAY(cx->arena, bool, (size_t)t->sizes.d[0] + 1);
   BSM_TRY_ALLOC(done);
+  const int64_t count = t->sizes.d[0], most = n < count ? n : count;
+  BSM_TRY(bsm_op_charge(cx, most, ROW_WORK + 48 * t->sizes.d[1], 1));
+  bsm_op_ctx charged = *cx; /* all of it, as a part may not be written */
+  charged.work = NULL;
   for (int64_t i = 0; i < n; i++) {
     const int64_t row = bsm_tensor_get_int(index, i);
     bsm_tensor *view, *norm, *scaled;
-    if (row < 0 || row >= t->sizes.d[0]) {
+    if (row < 0 || row >= count) {
       return BSM_FAIL(BSM_OUT_OF_RANGE, "index out of range in self");
     }
     if (done[row]) continue;
     done[row] = true;
     BSM_TRY(bsm_op_select(cx, t, 0, row, &view));
-    OP_CALL1(cx, &norm, "aten::norm.Scalar", T(view), D(p));
+    OP_CALL1(&charged, &norm, "aten::norm.Scalar", T(view), D(p));
     const double length = bsm_tensor_get_double(norm, 0);
     if (!(length > max)) continue;
-    OP_CALL1(cx, &scaled, "aten::mul.Scalar", T(view),
+    OP_CALL1(&charged, &scaled, "aten::mul.Scalar", T(view),
              D(max / (length + 1e-7)));
     BSM_TRY(bsm_tensor_copy(view, scaled));
   }
@@ -221,7 +237,10 @@ static const bsm_aten_op rows[] = {
      op_embedding_bag, BAG_PADDING, 0},
     {"aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float "
      "max_norm, float norm_type) -> Tensor(a!)",
-     op_embedding_renorm, 0, BSM_ATEN_INPLACE},
+     op_embedding_renorm, RENORM_IN_PLACE, BSM_ATEN_INPLACE},
+    {"aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, "
+     "float norm_type) -> Tensor",
+     op_embedding_renorm, RENORM, 0},
 };
 BSM_ATEN_TABLE_CALLING(embedding_bag, rows, &bsm_aten_ops_binary,
                        &bsm_aten_ops_reduce);

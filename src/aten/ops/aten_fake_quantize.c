@@ -33,6 +33,7 @@ static double fake_quantize(const grid *g, double x, double scale,
   return g->wide ? q * scale : (double)((float)q * (float)scale);
 }
 
+/* The zero points of `channels` are checked: none where they are tensors. */
 static bsm_status check_range(const grid *g, int64_t channels) {
   if (g->low > g->high) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -81,8 +82,9 @@ static bsm_status check_channels(const bsm_ivalue *args, const bsm_tensor *x,
   return BSM_OK;
 }
 
-/* A number, or the only element of a tensor, as an array of one. */
-static bsm_status read_one(bsm_op_ctx *cx, const bsm_ivalue *a,
+/* A number, or the only element of a tensor, as an array of one; truncated to a
+ * `whole` number. */
+static bsm_status read_one(bsm_op_ctx *cx, const bsm_ivalue *a, bool whole,
                            const double **out) {
   const bsm_tensor *t = op_tensor(a);
   double *value = BSM_NEW(cx->arena, double);
@@ -99,6 +101,7 @@ static bsm_status read_one(bsm_op_ctx *cx, const bsm_ivalue *a,
   }
   BSM_TRY(bsm_op_real(t));
   if (!cx->meta) *value = bsm_tensor_get_double(t, 0);
+  if (whole) *value = trunc(*value);
   return BSM_OK;
 }
 
@@ -113,9 +116,9 @@ static bsm_status read_grid(bsm_op_ctx *cx, const bsm_ivalue *args,
               .high = op_double(&args[last + 1]),
               .wide = x->dtype == BSM_DTYPE_DOUBLE};
   if (variant != PER_CHANNEL) {
-    BSM_TRY(read_one(cx, &args[SCALE], &g->scale));
-    BSM_TRY(read_one(cx, &args[ZERO], &g->zero));
-    return cx->meta ? BSM_OK : check_range(g, 1);
+    BSM_TRY(read_one(cx, &args[SCALE], false, &g->scale));
+    BSM_TRY(read_one(cx, &args[ZERO], true, &g->zero));
+    return cx->meta ? BSM_OK : check_range(g, variant == PER_TENSOR);
   }
   BSM_TRY(check_channels(args, x, &axis));
   const bsm_tensor *zero = op_tensor(&args[ZERO]);

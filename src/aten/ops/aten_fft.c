@@ -50,12 +50,20 @@ static int64_t row_step(const bsm_tensor *t) {
   return t->strides[t->sizes.rank - 1] * (int64_t)bsm_dtype_size(t->dtype);
 }
 
+/* Transforms of rows of n elements do some n log n, of odd lengths more. */
+static bsm_status charge(bsm_op_ctx *cx, const bsm_tensor *from,
+                         const bsm_tensor *to) {
+  return bsm_op_charge(cx, bsm_tensor_numel(from) + bsm_tensor_numel(to), 32,
+                       1);
+}
+
 /* Complex to complex, `from` and `to` of one shape; may be the same tensor. */
 static bsm_status transform_complex(bsm_op_ctx *cx, bsm_tensor *from,
                                     bsm_tensor *to, bool inverse,
                                     double scale) {
   const size_t n = (size_t)from->sizes.d[from->sizes.rank - 1];
   bsm_fft *fft;
+  BSM_TRY(charge(cx, from, to));
   BSM_TRY(bsm_fft_create(cx->arena, (int64_t)n, &fft));
   bsm_c128 *x = BSM_NEW_ARRAY(cx->arena, bsm_c128, 2 * n);
   BSM_TRY_ALLOC(x);
@@ -78,6 +86,7 @@ static bsm_status transform_real(bsm_op_ctx *cx, bsm_tensor *from,
   const size_t n = (size_t)from->sizes.d[from->sizes.rank - 1];
   const size_t m = (size_t)to->sizes.d[to->sizes.rank - 1];
   bsm_rfft *fft;
+  BSM_TRY(charge(cx, from, to));
   BSM_TRY(bsm_rfft_create(cx->arena, (int64_t)n, &fft));
   double *x = BSM_NEW_ARRAY(cx->arena, double, n);
   bsm_c128 *y = BSM_NEW_ARRAY(cx->arena, bsm_c128, n + 1);
@@ -101,6 +110,7 @@ static bsm_status transform_to_real(bsm_op_ctx *cx, bsm_tensor *from,
   const size_t n = (size_t)to->sizes.d[to->sizes.rank - 1];
   const size_t m = (size_t)from->sizes.d[from->sizes.rank - 1];
   bsm_rfft *fft;
+  BSM_TRY(charge(cx, from, to));
   BSM_TRY(bsm_rfft_create(cx->arena, (int64_t)n, &fft));
   double *y = BSM_NEW_ARRAY(cx->arena, double, n);
   bsm_c128 *x = BSM_NEW_ARRAY(cx->arena, bsm_c128, n / 2 + 1);

@@ -420,6 +420,9 @@ static bsm_status op_index_select(OP_PARAMS) {
 
 enum { SLICES_ADD, SLICES_COPY, SLICES_FILL };
 
+/* What a slice takes that has no elements, and each of its elements. */
+enum { SLICE_WORK = 128, ELEMENT_WORK = 24 };
+
 /* index_add(self, dim, index, source, *, alpha), index_copy(self, dim, index,
  * source), index_fill(self, dim, index, value) */
 static bsm_status op_index_slices(OP_PARAMS) {
@@ -449,6 +452,11 @@ static bsm_status op_index_slices(OP_PARAMS) {
     }
   }
   if (cx->meta) return BSM_OK;
+  const int64_t length = t->sizes.d[dim] ? t->sizes.d[dim] : 1;
+  BSM_TRY(bsm_op_charge(
+      cx, n, SLICE_WORK + ELEMENT_WORK * (bsm_tensor_numel(t) / length), 1));
+  bsm_op_ctx charged = *cx; /* all of it, as a part may not be written */
+  charged.work = NULL;
   for (int64_t i = 0; i < n; i++) {
     bsm_tensor *to, *from = src, *sum;
     int64_t v = bsm_tensor_get_int(index, i);
@@ -457,7 +465,7 @@ static bsm_status op_index_slices(OP_PARAMS) {
     BSM_TRY(bsm_op_select(cx, t, dim, v, &to));
     if (!fill) BSM_TRY(bsm_op_select(cx, src, dim, i, &from));
     if (self->variant == SLICES_ADD) {
-      BSM_TRY(bsm_op_add(cx, to, from, op_double(&args[4]), &sum));
+      BSM_TRY(bsm_op_add(&charged, to, from, op_double(&args[4]), &sum));
       from = sum;
     }
     BSM_TRY(bsm_tensor_copy(to, from));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* _grouped_mm: products of groups of rows, of columns or of both, whose ends
- * come from a tensor: what mixtures of experts run. */
+ * come from a tensor: what mixtures of experts run. Programs of torch.export
+ * call an operator of transformers' own where PyTorch has not this one. */
 #include "aten/op_kit.h"
 
 /* The dim of each operand and of the result that the groups lie along; -1: it
@@ -40,16 +41,8 @@ static bsm_status multiply(bsm_op_ctx *cx, const groups *g,
   return BSM_OK;
 }
 
-static bsm_status check_operands(const bsm_tensor *a, const bsm_tensor *b,
-                                 const bsm_tensor *ends) {
-  const int32_t ra = a->sizes.rank, rb = b->sizes.rank;
-  if ((ra != 2 && ra != 3) || (rb != 2 && rb != 3)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "mat_a and mat_b have to be 2 or 3 dimensional, they have "
-                    "dims %s and %s",
-                    bsm_dims_str(a->sizes), bsm_dims_str(b->sizes));
-  }
-  if (a->sizes.d[ra - 1] != b->sizes.d[rb - 2]) {
+static bsm_status check_products(const bsm_tensor *a, const bsm_tensor *b) {
+  if (a->sizes.d[a->sizes.rank - 1] != b->sizes.d[b->sizes.rank - 2]) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "contraction dimension of mat_a and mat_b must match: %s "
                     "and %s",
@@ -59,6 +52,19 @@ static bsm_status check_operands(const bsm_tensor *a, const bsm_tensor *b,
     return BSM_FAIL(BSM_INVALID_ARGUMENT, "_grouped_mm of %s and %s",
                     bsm_dtype_name(a->dtype), bsm_dtype_name(b->dtype));
   }
+  return BSM_OK;
+}
+
+static bsm_status check_operands(const bsm_tensor *a, const bsm_tensor *b,
+                                 const bsm_tensor *ends) {
+  const int32_t ra = a->sizes.rank, rb = b->sizes.rank;
+  if ((ra != 2 && ra != 3) || (rb != 2 && rb != 3)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "mat_a and mat_b have to be 2 or 3 dimensional, they have "
+                    "dims %s and %s",
+                    bsm_dims_str(a->sizes), bsm_dims_str(b->sizes));
+  }
+  BSM_TRY(check_products(a, b));
   if ((ra == 3 && rb == 3) != !ends) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "Have to provide offsets if there is a 2d matrix, and none "
@@ -125,9 +131,33 @@ static bsm_status op_grouped_mm(OP_PARAMS) {
   return op_return(outs, g.out);
 }
 
+/* grouped_mm_fallback(input, weight, offs): groups of rows, each by a matrix of
+ * its own. */
+static bsm_status op_grouped_mm_of_rows(OP_PARAMS) {
+  enum { INPUT, WEIGHT, OFFS };
+  bsm_tensor *ends = op_tensor(&args[OFFS]);
+  groups g = {.a = op_tensor(&args[INPUT]), .b = op_tensor(&args[WEIGHT])};
+  (void)self;
+  if (g.a->sizes.rank != 2 || g.b->sizes.rank != 3 || ends->sizes.rank != 1 ||
+      (ends->dtype != BSM_DTYPE_INT32 && ends->dtype != BSM_DTYPE_INT64)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "grouped_mm_fallback: rows of dims %s, matrices of dims %s "
+                    "and ends of %s with dims %s",
+                    bsm_dims_str(g.a->sizes), bsm_dims_str(g.b->sizes),
+                    bsm_dtype_name(ends->dtype), bsm_dims_str(ends->sizes));
+  }
+  BSM_TRY(check_products(g.a, g.b));
+  BSM_TRY(lay_out(cx, ends, &g));
+  if (!cx->meta) BSM_TRY(multiply(cx, &g, ends));
+  return op_return(outs, g.out);
+}
+
 static const bsm_aten_op rows[] = {
     {"aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? "
      "bias=None, ScalarType? out_dtype=None) -> Tensor",
      op_grouped_mm, 0, 0},
+    {"transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor "
+     "offs) -> Tensor",
+     op_grouped_mm_of_rows, 0, 0},
 };
 BSM_ATEN_TABLE(grouped_mm, rows);

@@ -4,6 +4,10 @@
 
 /* ---- batches of matrices ---- */
 
+static int64_t lesser(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
 bsm_status bsm_la_matrices(const bsm_tensor *t, const char *name,
                            bsm_matrices *out) {
   const bsm_dtype value = bsm_dtype_value_type(t->dtype);
@@ -62,10 +66,10 @@ bsm_status bsm_la_new(bsm_op_ctx *cx, int64_t batch, int64_t m, int64_t n,
 bsm_status bsm_la_load(bsm_op_ctx *cx, const bsm_tensor *t, bsm_dims outer,
                        bsm_c128 **out) {
   const int32_t rank = t->sizes.rank;
+  const int64_t m = t->sizes.d[rank - 2], n = t->sizes.d[rank - 1];
   bsm_tensor *wide;
-  BSM_TRY(bsm_op_expand(
-      cx, t, bsm_la_shape(outer, t->sizes.d[rank - 2], t->sizes.d[rank - 1]),
-      &wide));
+  BSM_TRY(bsm_op_expand(cx, t, bsm_la_shape(outer, m, n), &wide));
+  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(wide), lesser(m, n), 4));
   *out = bsm_op_load_complex(cx, wide);
   BSM_TRY_ALLOC(*out);
   return BSM_OK;
@@ -108,10 +112,6 @@ typedef struct lu_factors {
   int64_t *pivots, *infos; /* min(m, n) and one for each matrix */
 } lu_factors;
 
-static int64_t lesser(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 static bsm_status factor_lu(bsm_op_ctx *cx, const bsm_tensor *t, bsm_dims outer,
                             lu_factors *f) {
   const int64_t m = f->d.m, n = f->d.n, k = lesser(m, n);
@@ -141,15 +141,22 @@ static bsm_status check_infos(const int64_t *infos, int64_t n,
 static const char singular[] =
     "the inversion could not be completed because the input matrix is singular";
 
+typedef enum singular_rule {
+  SINGULAR_STAYS, /* as the factors leave it */
+  SINGULAR_FAILS,
+  SINGULAR_IS_INFINITE
+} singular_rule;
+
 static bsm_status invert(bsm_op_ctx *cx, const bsm_tensor *t, const char *name,
-                         bool check, bsm_ivalue *out, bsm_ivalue *info) {
+                         singular_rule rule, bsm_ivalue *out,
+                         bsm_ivalue *info) {
   lu_factors f = {0};
   bsm_c128 *inverse = NULL;
   BSM_TRY(bsm_la_squares(t, name, &f.d));
   const int64_t n = f.d.n;
   if (!cx->meta) {
     BSM_TRY(factor_lu(cx, t, f.d.outer, &f));
-    if (check) {
+    if (rule == SINGULAR_FAILS) {
       BSM_TRY_NOTE(check_infos(f.infos, f.d.batch, singular), "%s", name);
     }
     BSM_TRY(bsm_la_new(cx, f.d.batch, n, n, &inverse));
@@ -157,6 +164,8 @@ static bsm_status invert(bsm_op_ctx *cx, const bsm_tensor *t, const char *name,
       bsm_c128 *x = inverse + b * n * n;
       for (int64_t i = 0; i < n; i++) x[i * n + i].re = 1.0;
       bsm_la_lu_solve(f.lu + b * n * n, n, f.pivots + b * n, x, n);
+      if (rule != SINGULAR_IS_INFINITE || f.infos[b] == 0) continue;
+      for (int64_t i = 0; i < n * n; i++) x[i] = (bsm_c128){INFINITY, 0.0};
     }
   }
   if (info) BSM_TRY(store_ints(cx, f.d.outer, f.infos, 0, info));
@@ -166,7 +175,15 @@ static bsm_status invert(bsm_op_ctx *cx, const bsm_tensor *t, const char *name,
 bsm_status bsm_la_inverse(bsm_op_ctx *cx, const bsm_tensor *t, const char *name,
                           bsm_tensor **out) {
   bsm_ivalue v;
-  BSM_TRY(invert(cx, t, name, true, &v, NULL));
+  BSM_TRY(invert(cx, t, name, SINGULAR_FAILS, &v, NULL));
+  *out = v.u.tensor;
+  return BSM_OK;
+}
+
+bsm_status bsm_la_inverse_or_infinity(bsm_op_ctx *cx, const bsm_tensor *t,
+                                      const char *name, bsm_tensor **out) {
+  bsm_ivalue v;
+  BSM_TRY(invert(cx, t, name, SINGULAR_IS_INFINITE, &v, NULL));
   *out = v.u.tensor;
   return BSM_OK;
 }
@@ -174,14 +191,16 @@ bsm_status bsm_la_inverse(bsm_op_ctx *cx, const bsm_tensor *t, const char *name,
 /* linalg_inv(A), inverse(self) */
 static bsm_status op_inverse(OP_PARAMS) {
   (void)self;
-  return invert(cx, op_tensor(&args[0]), "linalg.inv", true, &outs[0], NULL);
+  return invert(cx, op_tensor(&args[0]), "linalg.inv", SINGULAR_FAILS, &outs[0],
+                NULL);
 }
 
 /* linalg_inv_ex(A, *, check_errors) -> (inverse, info) */
 static bsm_status op_inverse_ex(OP_PARAMS) {
   (void)self;
-  return invert(cx, op_tensor(&args[0]), "linalg.inv", op_bool(&args[1]),
-                &outs[0], &outs[1]);
+  return invert(cx, op_tensor(&args[0]), "linalg.inv",
+                op_bool(&args[1]) ? SINGULAR_FAILS : SINGULAR_STAYS, &outs[0],
+                &outs[1]);
 }
 
 /* inverse(A) B, or B inverse(A) when not `left`; B may be a vector. */
@@ -707,6 +726,7 @@ static bsm_status qr(bsm_op_ctx *cx, const bsm_tensor *t, int mode,
   bsm_c128 *a = NULL, *q = NULL, *r = NULL, *tau;
   if (!cx->meta) {
     BSM_TRY(bsm_la_load(cx, t, d.outer, &a));
+    BSM_TRY(bsm_op_charge(cx, d.batch * m, columns, 4 * k));
     BSM_TRY(bsm_la_new(cx, d.batch, m, columns, &q));
     BSM_TRY(bsm_la_new(cx, d.batch, columns, n, &r));
     BSM_TRY(bsm_la_new(cx, k, 1, 1, &tau));

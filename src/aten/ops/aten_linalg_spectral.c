@@ -40,12 +40,17 @@ static void mirror(bsm_c128 *a, int64_t n, bool upper) {
   }
 }
 
+/* What Jacobi's sweeps do for each element and column: some ten sweeps, which
+ * look at pairs of columns and rotate them. */
+enum { SWEEPS_WORK = 64 };
+
 /* w: n eigenvalues for each matrix; v: eigenvectors, or NULL. */
 static bsm_status eigh(bsm_op_ctx *cx, const bsm_tensor *t,
                        const bsm_matrices *d, bool upper, double **w,
                        bsm_c128 **v) {
   const int64_t n = d->n;
   bsm_c128 *a;
+  BSM_TRY(bsm_op_charge(cx, d->batch * n, n, SWEEPS_WORK * n));
   BSM_TRY(bsm_la_load(cx, t, d->outer, &a));
   BSM_TRY(new_doubles(cx, d->batch * n, w));
   if (v) BSM_TRY(bsm_la_new(cx, d->batch, n, n, v));
@@ -102,6 +107,7 @@ static bsm_status svd(bsm_op_ctx *cx, const bsm_tensor *t, svd_result *r) {
   const bool wide = m < n;
   r->k = lesser(m, n);
   bsm_c128 *a;
+  BSM_TRY(bsm_op_charge(cx, batch * m, n, SWEEPS_WORK * r->k));
   BSM_TRY(bsm_la_load(cx, t, r->d.outer, &a));
   BSM_TRY(bsm_la_new(cx, batch, m, r->k, &r->u));
   BSM_TRY(bsm_la_new(cx, batch, n, r->k, &r->v));
@@ -130,6 +136,7 @@ static bsm_status extend(bsm_op_ctx *cx, bsm_c128 **u, int64_t batch, int64_t m,
                          int64_t k) {
   bsm_c128 *all;
   if (m == k) return BSM_OK;
+  BSM_TRY(bsm_op_charge(cx, batch * m, m, 8 * m));
   BSM_TRY(bsm_la_new(cx, batch, m, m, &all));
   for (int64_t b = 0; b < batch; b++) {
     for (int64_t i = 0; i < m; i++) {
@@ -334,6 +341,7 @@ static bsm_status op_lstsq(OP_PARAMS) {
   BSM_TRY(bsm_op_new(cx, BSM_DTYPE_INT64, d.outer, &ranks));
   if (!cx->meta) {
     BSM_TRY(pseudo_inverse(cx, t, &r, &tol, &inverse));
+    BSM_TRY(bsm_op_charge(cx, d.batch * m, n, 4 * k));
     BSM_TRY(bsm_la_load(cx, b, d.outer, &rhs));
     BSM_TRY(bsm_la_new(cx, d.batch, n, k, &x));
     for (int64_t i = 0; i < d.batch; i++) {
@@ -480,7 +488,7 @@ static bsm_status norm_of_matrices(bsm_op_ctx *cx, bsm_tensor *t,
   if (r->kind == NORM_P && bsm_tensor_numel(t) == 0) {
     for (int32_t i = 0; i < 2; i++) {
       if (t->sizes.d[r->dims.d[i]] != 0) continue;
-      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+      return BSM_FAIL(BSM_UNSUPPORTED,
                       "linalg.matrix_norm: the norm of an empty matrix");
     }
   }
@@ -597,39 +605,55 @@ static bsm_status op_norm(OP_PARAMS) {
                        : norm_of_matrices(cx, t, &r, &outs[0]);
 }
 
-/* linalg_cond(self, p?): the norm times the norm of the inverse. */
+/* The ratio of the greatest and the least singular value, or the inverse. */
+static bsm_status ratios_of(bsm_op_ctx *cx, const bsm_tensor *t, bool inverse,
+                            svd_result *s, double *ratios) {
+  BSM_TRY(svd(cx, t, s));
+  for (int64_t i = 0; i < s->d.batch; i++) {
+    const double most = s->s[i * s->k], least = s->s[i * s->k + s->k - 1];
+    ratios[i] = inverse ? least / most : most / least;
+  }
+  return BSM_OK;
+}
+
+/* The norm times the norm of the inverse. Zero times infinity is infinity, as
+ * NumPy has it. */
+static bsm_status products_of(bsm_op_ctx *cx, bsm_tensor *t, norm_request *r,
+                              double *products) {
+  const int32_t rank = t->sizes.rank;
+  bsm_tensor *inverse;
+  bsm_ivalue a, b;
+  r->dims = op_dims2(rank - 2, rank - 1);
+  BSM_TRY(norm_of_matrices(cx, t, r, &a));
+  BSM_TRY(bsm_la_inverse_or_infinity(cx, t, "linalg.cond", &inverse));
+  BSM_TRY(norm_of_matrices(cx, inverse, r, &b));
+  for (int64_t i = 0; !cx->meta && i < bsm_tensor_numel(a.u.tensor); i++) {
+    products[i] = bsm_tensor_get_double(a.u.tensor, i) *
+                  bsm_tensor_get_double(b.u.tensor, i);
+    if (isnan(products[i])) products[i] = INFINITY;
+  }
+  return BSM_OK;
+}
+
+/* linalg_cond(self, p?); 0 of a matrix without elements. */
 static bsm_status op_cond(OP_PARAMS) {
   (void)self;
-  bsm_tensor *t = op_tensor(&args[0]), *inverse;
+  bsm_tensor *t = op_tensor(&args[0]);
   norm_request r = {0};
   svd_result s = {0};
-  bsm_ivalue a, b;
+  double *numbers = NULL;
   BSM_TRY(read_order(&args[1], &r));
   BSM_TRY(bsm_la_matrices(t, "linalg.cond", &s.d));
   const bsm_dtype value = bsm_dtype_value_type(t->dtype);
-  if (r.kind == NORM_P && fabs(r.p) == 2.0) {
-    double *ratios = NULL;
-    if (lesser(s.d.m, s.d.n) == 0) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT, "linalg.cond of empty matrices");
-    }
-    if (!cx->meta) {
-      BSM_TRY(svd(cx, t, &s));
-      BSM_TRY(new_doubles(cx, s.d.batch, &ratios));
-      for (int64_t i = 0; i < s.d.batch; i++) {
-        const double most = s.s[i * s.k], least = s.s[i * s.k + s.k - 1];
-        ratios[i] = r.p > 0 ? most / least : least / most;
-      }
-    }
-    return store_doubles(cx, value, s.d.outer, ratios, &outs[0]);
+  if (!cx->meta) BSM_TRY(new_doubles(cx, s.d.batch, &numbers));
+  if (bsm_tensor_numel(t) == 0) {
+    for (int64_t i = 0; numbers && i < s.d.batch; i++) numbers[i] = 0;
+  } else if (r.kind != NORM_P || fabs(r.p) != 2.0) {
+    BSM_TRY(products_of(cx, t, &r, numbers));
+  } else if (!cx->meta) {
+    BSM_TRY(ratios_of(cx, t, r.p < 0, &s, numbers));
   }
-  const int32_t rank = t->sizes.rank;
-  r.dims = op_dims2(rank - 2, rank - 1);
-  BSM_TRY(norm_of_matrices(cx, t, &r, &a));
-  BSM_TRY(bsm_la_inverse(cx, t, "linalg.cond", &inverse));
-  BSM_TRY(norm_of_matrices(cx, inverse, &r, &b));
-  bsm_tensor *out;
-  BSM_TRY(bsm_op_mul(cx, a.u.tensor, b.u.tensor, &out));
-  return op_return(outs, out);
+  return store_doubles(cx, value, s.d.outer, numbers, &outs[0]);
 }
 
 /* ---- powers ---- */
@@ -697,6 +721,7 @@ static bsm_status exponential(bsm_op_ctx *cx, bsm_c128 *a, int64_t n) {
   const double size = extreme_sum(a, n, n, 1.0);
   int squarings = 0;
   if (isfinite(size) && size > 0.5) (void)frexp(size / 0.5, &squarings);
+  BSM_TRY(bsm_op_charge(cx, n * n, n, 4 * (TERMS + squarings)));
   for (int64_t i = 0; i < n * n; i++) {
     a[i] = bsm_c_scale(a[i], ldexp(1.0, -squarings));
     term[i] = sum[i] = (bsm_c128){i / n == i % n ? 1.0 : 0.0, 0.0};

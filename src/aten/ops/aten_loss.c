@@ -383,13 +383,14 @@ static bsm_status op_cosine_similarity(OP_PARAMS) {
   BSM_TRY(bsm_op_new(cx, dtype, result, &out));
   outs[0] = bsm_iv_tensor(out);
   if (cx->meta) return BSM_OK;
+  const int64_t n = shape.rank > 0 ? shape.d[dim] : 1,
+                rows_ = bsm_tensor_numel(out);
+  BSM_TRY(bsm_op_charge(cx, rows_, n, 8));
   const double *a = bsm_op_load_all(cx, in[0]), *b = bsm_op_load_all(cx, in[1]);
   double *y = bsm_op_load_all(cx, out);
   BSM_TRY_ALLOC(a);
   BSM_TRY_ALLOC(b);
   BSM_TRY_ALLOC(y);
-  const int64_t n = shape.rank > 0 ? shape.d[dim] : 1,
-                rows_ = bsm_tensor_numel(out);
   for (int64_t r = 0; r < rows_; r++) {
     double ab = 0.0, aa = 0.0, bb = 0.0;
     for (int64_t i = r * n; i < r * n + n; i++) {
@@ -454,6 +455,7 @@ static bsm_status op_cdist(OP_PARAMS) {
   outs[0] = bsm_iv_tensor(out);
   const int64_t total = bsm_tensor_numel(out);
   if (cx->meta || total == 0) return BSM_OK;
+  BSM_TRY(bsm_op_charge(cx, total, k, p == 2.0 ? 2 : 16)); /* powers are slow */
   const double *x = bsm_op_load_all(cx, a), *y = bsm_op_load_all(cx, b);
   double *z = bsm_op_load_all(cx, out);
   BSM_TRY_ALLOC(x);

@@ -252,6 +252,7 @@ static bsm_status op_multilabel_margin(OP_PARAMS) {
                     bsm_dims_str(target->sizes), bsm_dims_str(t->sizes));
   }
   BSM_TRY(bsm_op_new(cx, t->dtype, target->sizes, &is_target));
+  BSM_TRY(bsm_op_charge(cx, n, width, width));
   double *loss = BSM_NEW_ARRAY(cx->arena, double, (size_t)n + 1);
   double *marks = cx->meta ? loss : bsm_op_load_all(cx, is_target);
   const double *x = cx->meta ? loss : bsm_op_load_all(cx, t);
@@ -417,6 +418,7 @@ static bsm_status run_ctc(bsm_op_ctx *cx, ctc *c, bsm_tensor *logs,
                           double *loss, double *alphas) {
   const int64_t area = c->time * (2 * c->longest + 1);
   double *alpha = alphas;
+  BSM_TRY(bsm_op_charge(cx, area, c->batch, 32));
   c->logs = bsm_op_load_all(cx, logs);
   BSM_TRY_ALLOC(c->logs);
   for (int64_t i = 0; i < bsm_tensor_numel(c->targets); i++) {

@@ -97,7 +97,10 @@ static bsm_status batch_product(bsm_op_ctx *cx, bsm_tensor *a, bsm_tensor *b,
   }
   BSM_TRY(bsm_op_new(cx, a->dtype, op_dims3(batch, m, n), out));
   if (cx->meta || bsm_tensor_numel(*out) == 0 || k == 0) return BSM_OK;
-  if (bsm_dtype_is_integral(a->dtype, true)) {
+  const bool integral = bsm_dtype_is_integral(a->dtype, true);
+  const int64_t each = integral ? 8 : bsm_dtype_is_complex(a->dtype) ? 4 : 1;
+  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(*out), k, each));
+  if (integral) {
     gemm_i64(a, b, *out, batch);
     return BSM_OK;
   }
@@ -686,6 +689,9 @@ static bsm_status einsum(bsm_op_ctx *cx, bsm_str text, bsm_tensor *const *in,
                          : integral ? BSM_DTYPE_INT64
                                     : BSM_DTYPE_DOUBLE,
                          result, false, &sums));
+  int64_t all;
+  if (!bsm_dims_numel(shape, &all)) all = INT64_MAX;
+  BSM_TRY(bsm_op_charge(cx, all, (int64_t)n + 1, 2));
   for (size_t k = 0; k < n; k++) {
     operands[k] = spread(in[k], plan.labels[k], plan.counts[k], space, shape);
   }

@@ -48,17 +48,6 @@ static int64_t wrap_pow(int64_t a, int64_t b) {
   return (int64_t)r;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  uint64_t x = a < 0 ? (uint64_t)0 - (uint64_t)a : (uint64_t)a;
-  uint64_t y = b < 0 ? (uint64_t)0 - (uint64_t)b : (uint64_t)b;
-  while (y) {
-    const uint64_t t = x % y;
-    x = y;
-    y = t;
-  }
-  return (int64_t)x;
-}
-
 /* Floor division and Python's remainder; b is neither 0 nor -1. */
 static int64_t floor_div(int64_t a, int64_t b) {
   const int64_t q = a / b;
@@ -113,7 +102,7 @@ static bool int_arithmetic(int32_t variant, int64_t a, int64_t b,
       *out = a > b ? a : b;
       return true;
     case NUM_GCD:
-      *out = gcd(a, b);
+      *out = bsm_i64_gcd(a, b);
       return true;
     case NUM_SHL:
       *out = b < 0 || b > 63 ? 0 : (int64_t)(ua << b);

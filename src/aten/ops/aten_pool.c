@@ -65,6 +65,13 @@ static bsm_status run_pool(bsm_op_ctx *cx, const bsm_tensor *t,
                            pool_fn fn, const bsm_tensor *out,
                            const bsm_tensor *index) {
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
+  int64_t taps = 1;
+  for (int d = 0; d < 3; d++) { /* no kernel: adaptive */
+    const int64_t k =
+        p->kernel[d] ? p->kernel[d] : plan->in[d] / (plan->out[d] + 1) + 2;
+    taps *= k < plan->in[d] ? k : plan->in[d];
+  }
+  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(out), taps + 8, 1));
   const double *x = bsm_op_load_all(cx, t);
   const int64_t in_plane = plan->in[0] * plan->in[1] * plan->in[2];
   char *dst = bsm_tensor_data(out);

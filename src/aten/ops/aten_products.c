@@ -397,6 +397,7 @@ static bsm_status op_cov(OP_PARAMS) {
   }
   bsm_c128 *c = NULL;
   if (!cx->meta) {
+    BSM_TRY(bsm_op_charge(cx, d.rows * d.rows, d.count, 4));
     d.x = bsm_op_load_complex(cx, t);
     BSM_TRY_ALLOC(d.x);
     BSM_TRY(bsm_la_new(cx, d.rows, d.rows, 1, &c));

@@ -274,6 +274,7 @@ static bsm_status race(bsm_op_ctx *cx, bsm_tensor *t, int64_t k,
       bsm_random_fill(cx, q, (bsm_draw){.kind = RANDOM_EXPONENTIAL, .a = 1.0}));
   const int64_t n = t->sizes.d[t->sizes.rank - 1];
   const int64_t total = bsm_tensor_numel(t);
+  BSM_TRY(bsm_op_charge(cx, total, k + 8, 1));
   const double *p = bsm_op_load_all(cx, t);
   double *score = bsm_op_load_all(cx, q);
   int64_t *to = bsm_tensor_data(out);

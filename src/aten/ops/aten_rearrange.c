@@ -658,7 +658,8 @@ static bsm_status op_sum_to_size(OP_PARAMS) {
                     "size {%s} is not expandable to size {%s}.",
                     bsm_dims_str(to), bsm_dims_str(t->sizes));
   }
-  if (sum.rank > 0) {
+  if (to.rank == 0) OP_CALL1(cx, &out, "aten::sum", T(t), NONE);
+  if (to.rank > 0 && sum.rank > 0) {
     bsm_ivalue dims;
     BSM_TRY(op_ints(cx, sum, &dims));
     OP_CALL1(cx, &out, "aten::sum.dim_IntList", T(t), dims, B(true), NONE);

@@ -5,6 +5,7 @@
  * array of double (or int64); each result is then a function of one row. Sums
  * of float, half and bfloat16 are exact to the last rounding. */
 #include "aten/complex_math.h"
+#include "base/ordering.h"
 
 typedef struct red_params {
   double p;        /* norms; the correction of a variance */
@@ -108,9 +109,14 @@ static double f_count(const double *x, size_t n, const red_params *p) {
 }
 static double f_var(const double *x, size_t n, const red_params *p) {
   if (n == 0) return NAN;
-  const double mean = f_sum(x, n, p) / (double)n;
-  double s = 0.0;
-  for (size_t i = 0; i < n; i++) s += (x[i] - mean) * (x[i] - mean);
+  /* Around the first, so that equal elements are their mean exactly. */
+  double s = 0.0, rest = 0.0;
+  for (size_t i = 0; i < n; i++) rest += x[i] - x[0];
+  rest /= (double)n;
+  for (size_t i = 0; i < n; i++) {
+    const double off = x[i] - x[0] - rest;
+    s += off * off;
+  }
   const double d = (double)n - p->p;
   return s / (d > 0.0 ? d : 0.0);
 }
@@ -602,20 +608,15 @@ static bsm_status op_extreme_dim(OP_PARAMS) {
   return BSM_OK;
 }
 
-/* The lower median: its position, stable; the first NaN wins. */
-static size_t median_index(const double *x, size_t n) {
+/* The lower median: its position, stable; the first NaN wins. `items` has room
+ * for 2 n. */
+static size_t median_index(const double *x, size_t n, bsm_ordered *items) {
   for (size_t i = 0; i < n; i++) {
     if (isnan(x[i])) return i;
+    items[i] = (bsm_ordered){bsm_order_of_double(x[i]), (int64_t)i};
   }
   const size_t want = (n - 1) / 2;
-  for (size_t i = 0; i < n; i++) {
-    size_t before = 0; /* of a stable order */
-    for (size_t k = 0; k < n; k++) {
-      before += x[k] < x[i] || (x[k] == x[i] && k < i);
-    }
-    if (before == want) return i;
-  }
-  return 0;
+  return (size_t)bsm_order_first(items, n, want + 1)[want].position;
 }
 
 enum { MEDIAN_ALL, MEDIAN_DIM };
@@ -641,11 +642,13 @@ static bsm_status op_median(OP_PARAMS) {
   outs[0] = bsm_iv_tensor(values);
   if (self->variant == MEDIAN_DIM) outs[1] = bsm_iv_tensor(index);
   if (cx->meta) return BSM_OK;
+  BSM_TRY(bsm_op_charge(cx, (int64_t)plan.rows, (int64_t)plan.row, 32));
   const double *x = bsm_op_load_all(cx, plan.view);
-  BSM_TRY_ALLOC(x);
+  bsm_ordered *items = BSM_NEW_ARRAY(cx->arena, bsm_ordered, 2 * plan.row + 1);
+  BSM_TRY_ALLOC(x && items);
   for (size_t r = 0; r < plan.rows; r++) {
     const double *row = x + r * plan.row;
-    const size_t at = plan.row ? median_index(row, plan.row) : 0;
+    const size_t at = plan.row ? median_index(row, plan.row, items) : 0;
     ((int64_t *)bsm_tensor_data(index))[r] = (int64_t)at;
     bsm_store1_f64(
         t->dtype,

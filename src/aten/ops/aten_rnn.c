@@ -167,6 +167,8 @@ static bsm_status load_cell(bsm_op_ctx *cx, const cell_params *p,
                       (long long)p->w_hr->sizes.d[0], (long long)l->state);
     }
   }
+  BSM_TRY(bsm_op_charge(cx, x_rows, l->gates + l->state,
+                        l->in + l->state + l->hidden));
   BSM_TRY(load(cx, p->w_ih, &l->w_ih));
   BSM_TRY(load(cx, p->w_hh, &l->w_hh));
   BSM_TRY(load(cx, p->b_ih, &l->b_ih));

@@ -103,11 +103,12 @@ static bsm_status find(const segments *s, int64_t row, int64_t i, int64_t *sum,
   return BSM_OK;
 }
 
-static bsm_status run_row(const segments *s, int64_t row, bool exact,
-                          const double *data, double *out) {
+static bsm_status run_row(bsm_op_ctx *cx, const segments *s, int64_t row,
+                          bool exact, const double *data, double *out) {
   int64_t sum = 0, from = 0, length = 0;
   for (int64_t i = 0; i < s->count; i++) {
     BSM_TRY(find(s, row, i, &sum, &from, &length));
+    BSM_TRY(bsm_op_charge(cx, length, s->inner, 8)); /* offsets may overlap */
     for (int64_t k = 0; k < s->inner; k++) {
       out[(row * s->count + i) * s->inner + k] =
           reduce(s, data + (row * s->size + from) * s->inner + k, length);
@@ -180,7 +181,7 @@ static bsm_status op_segment_reduce(OP_PARAMS) {
   double *results = bsm_op_load_all(cx, out);
   BSM_TRY_ALLOC(data && results);
   for (int64_t row = 0; row < s.outer; row++) {
-    BSM_TRY(run_row(&s, row, !op_bool(&args[6]), data, results));
+    BSM_TRY(run_row(cx, &s, row, !op_bool(&args[6]), data, results));
   }
   bsm_op_store_all(out, results);
   return BSM_OK;

@@ -3,6 +3,9 @@
 #include "aten/op_kit.h"
 #include "base/ordering.h"
 
+/* What sorting does for an element, and searching for a value. */
+enum { SORT_WORK = 32 };
+
 /* Elements as doubles, or, exactly, as integers: one of the two is NULL. */
 typedef struct keys {
   const double *x;
@@ -53,6 +56,7 @@ static bsm_status sort_rows(bsm_op_ctx *cx, bsm_tensor *t, int dim, int64_t k,
   const size_t total = (size_t)bsm_tensor_numel(t);
   const size_t n = t->sizes.rank > 0 ? (size_t)from->sizes.d[last] : 1;
   keys x;
+  BSM_TRY(bsm_op_charge(cx, (int64_t)total, SORT_WORK, 1));
   BSM_TRY(load_keys(cx, from, &x));
   bsm_ordered *items = BSM_NEW_ARRAY(cx->arena, bsm_ordered, 2 * n + 1);
   double *sorted = BSM_NEW_ARRAY(cx->arena, double, total + 1);
@@ -191,6 +195,7 @@ static bsm_status op_unique(OP_PARAMS) {
   const bool want_counts = self->variant != 0 && op_bool(&args[3]);
   const size_t n = (size_t)bsm_tensor_numel(t);
   keys x;
+  BSM_TRY(bsm_op_charge(cx, (int64_t)n, SORT_WORK, 1));
   BSM_TRY(load_keys(cx, t, &x));
   bsm_ordered *items = BSM_NEW_ARRAY(cx->arena, bsm_ordered, 2 * n + 1);
   int64_t *group = BSM_NEW_ARRAY(cx->arena, int64_t, n + 1);
@@ -270,6 +275,7 @@ static bsm_status searchsorted(bsm_op_ctx *cx, const bsm_tensor *sorted,
   }
   BSM_TRY(bsm_op_new(cx, dtype, v->sizes, &out));
   outs[0] = bsm_iv_tensor(out);
+  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(v), SORT_WORK, 2));
   if (cx->meta) return BSM_OK;
   const int64_t n = bsm_tensor_numel(v), m = sorted->sizes.d[rank - 1];
   const int64_t row = v->sizes.rank ? v->sizes.d[v->sizes.rank - 1] : 1;

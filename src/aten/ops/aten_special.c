@@ -24,10 +24,11 @@ UNARY(f_k0, bsm_sf_k0(x))
 UNARY(f_k0e, bsm_sf_k0e(x))
 UNARY(f_k1, bsm_sf_k1(x))
 UNARY(f_k1e, bsm_sf_k1e(x))
-UNARY(f_j0, j0(fabs(x)))
-UNARY(f_j1, j1(x))
-UNARY(f_y0, x < 0.0 ? NAN : x == 0.0 ? -INFINITY : y0(x))
-UNARY(f_y1, x < 0.0 ? NAN : x == 0.0 ? -INFINITY : y1(x))
+/* At infinity PyTorch's have no value. */
+UNARY(f_j0, isinf(x) ? NAN : j0(fabs(x)))
+UNARY(f_j1, isinf(x) ? NAN : j1(x))
+UNARY(f_y0, x < 0.0 || isinf(x) ? NAN : x == 0.0 ? -INFINITY : y0(x))
+UNARY(f_y1, x < 0.0 || isinf(x) ? NAN : x == 0.0 ? -INFINITY : y1(x))
 UNARY(f_spherical_j0, bsm_sf_spherical_j0(x))
 UNARY(f_airy_ai, bsm_sf_airy_ai(x))
 UNARY(f_ndtr, bsm_sf_ndtr(x))
@@ -58,12 +59,18 @@ enum {
   SPECIAL_ENTR
 };
 
+/* What a series does for an element. */
+enum { SERIES_WORK = 128 };
+
 static bsm_status op_special(OP_PARAMS) {
   static const bsm_pw_f64 rows[] = {
       f_i0,   f_i0e,   f_i1,       f_i1e,   f_k0,  f_k0e,          f_k1,
       f_k1e,  f_j0,    f_j1,       f_y0,    f_y1,  f_spherical_j0, f_airy_ai,
       f_ndtr, f_ndtri, f_log_ndtr, f_erfcx, f_entr};
-  const bsm_pointwise pw = {"special", rows[self->variant], NULL, BSM_PW_FLOAT};
+  const bsm_pointwise pw = {.name = "special",
+                            .f = rows[self->variant],
+                            .flags = BSM_PW_FLOAT,
+                            .work = SERIES_WORK};
   bsm_tensor *t = op_tensor(&args[0]), *out;
   BSM_TRY(bsm_op_pointwise(cx, &pw, &t, 1,
                            self->flags & BSM_ATEN_INPLACE ? t : NULL, &out));
@@ -86,8 +93,11 @@ static bsm_status op_polygamma(OP_PARAMS) {
                     "polygamma(n, x) does not support n = %lld.", (long long)n);
   }
   const int order = (int)n;
-  const bsm_pointwise pw = {"polygamma", f_polygamma, NULL, BSM_PW_FLOAT,
-                            &order};
+  const bsm_pointwise pw = {.name = "polygamma",
+                            .f = f_polygamma,
+                            .flags = BSM_PW_FLOAT,
+                            .params = &order,
+                            .work = SERIES_WORK};
   BSM_TRY(bsm_op_pointwise(cx, &pw, &t, 1, inplace ? t : NULL, &out));
   return op_return(outs, out);
 }
@@ -111,7 +121,11 @@ static bsm_status op_mvlgamma(OP_PARAMS) {
                     (long long)p);
   }
   const int order = (int)p;
-  const bsm_pointwise pw = {"mvlgamma", f_mvlgamma, NULL, BSM_PW_FLOAT, &order};
+  const bsm_pointwise pw = {.name = "mvlgamma",
+                            .f = f_mvlgamma,
+                            .flags = BSM_PW_FLOAT,
+                            .params = &order,
+                            .work = 32 * order};
   BSM_TRY(bsm_op_pointwise(cx, &pw, &t, 1,
                            self->flags & BSM_ATEN_INPLACE ? t : NULL, &out));
   return op_return(outs, out);
@@ -151,19 +165,8 @@ static double log_add(double a, double b, bool base2) {
   return base2 ? most + log1p(exp2(gap)) / M_LN2 : most + log1p(exp(gap));
 }
 
-static int64_t divisor(int64_t a, int64_t b) {
-  uint64_t x = a < 0 ? (uint64_t)0 - (uint64_t)a : (uint64_t)a;
-  uint64_t y = b < 0 ? (uint64_t)0 - (uint64_t)b : (uint64_t)b;
-  while (y) {
-    const uint64_t t = x % y;
-    x = y;
-    y = t;
-  }
-  return (int64_t)x;
-}
-
 static int64_t multiple(int64_t a, int64_t b) {
-  const int64_t g = divisor(a, b);
+  const int64_t g = bsm_i64_gcd(a, b);
   if (g == 0) return 0;
   const uint64_t q = (uint64_t)(g == -1 ? a : a / g);
   const int64_t m = (int64_t)(q * (uint64_t)b);
@@ -179,7 +182,7 @@ BINARY(f_logaddexp, log_add(a, b, false))
 BINARY(f_logaddexp2, log_add(a, b, true))
 BINARY(f_heaviside, a == 0.0 ? b : (double)(a > 0.0))
 BINARY_INT(i_heaviside, a == 0 ? b : (int64_t)(a > 0))
-BINARY_INT(i_gcd, divisor(a, b))
+BINARY_INT(i_gcd, bsm_i64_gcd(a, b))
 BINARY_INT(i_lcm, multiple(a, b))
 BINARY(f_next, nextafter(a, b))
 BINARY(f_next_single, (double)nextafterf((float)a, (float)b))
@@ -221,6 +224,7 @@ static bsm_status operand(bsm_op_ctx *cx, const bsm_ivalue *a,
 static bsm_status op_pair(OP_PARAMS) {
   bsm_tensor *in[2], *out;
   bsm_pointwise pw = pairs[self->variant];
+  pw.work = SERIES_WORK;
   BSM_TRY(operand(cx, &args[0], &in[0]));
   BSM_TRY(operand(cx, &args[1], &in[1]));
   const bsm_dtype common = bsm_op_result_type(in, 2);
@@ -331,7 +335,8 @@ enum {
 static double polynomial(int32_t kind, double x, double degree) {
   if (kind & POLY_SHIFTED) x = 2.0 * x - 1.0;
   kind &= ~POLY_SHIFTED;
-  if (isnan(x) || !(degree >= 0.0)) return degree < 0.0 ? 0.0 : NAN;
+  /* The degree is truncated; NaN is a negative one. */
+  if (!(degree >= 1.0)) return degree > -1.0 ? 1.0 : 0.0;
   if (degree > LARGEST_DEGREE) {
     return kind == POLY_T && fabs(x) <= 1.0 ? cos(trunc(degree) * acos(x))
                                             : NAN;
@@ -342,7 +347,6 @@ static double polynomial(int32_t kind, double x, double degree) {
   if (kind == POLY_V) current = 2.0 * x - 1.0;
   if (kind == POLY_W) current = 2.0 * x + 1.0;
   if (kind == POLY_L) current = 1.0 - x;
-  if (n == 0) return previous;
   for (int k = 1; k < n; k++) {
     double next = 2.0 * x * current - previous;
     if (kind == POLY_H) next = 2.0 * (x * current - k * previous);
@@ -367,13 +371,25 @@ static void f_polynomial(double *out, const double *const *in, size_t n,
   }
 }
 
+static int32_t largest_degree(const bsm_tensor *degrees) {
+  double most = 0.0;
+  for (int64_t i = 0; i < bsm_tensor_numel(degrees); i++) {
+    const double n = bsm_tensor_get_double(degrees, i);
+    if (n > most && n <= LARGEST_DEGREE) most = n;
+  }
+  return (int32_t)most;
+}
+
 /* special_chebyshev_polynomial_t(x, n) and its kin */
 static bsm_status op_polynomial(OP_PARAMS) {
-  const bsm_pointwise pw = {"polynomial", f_polynomial, NULL, BSM_PW_FLOAT,
-                            &self->variant};
+  bsm_pointwise pw = {.name = "polynomial",
+                      .f = f_polynomial,
+                      .flags = BSM_PW_FLOAT,
+                      .params = &self->variant};
   bsm_tensor *in[2], *out;
   BSM_TRY(operand(cx, &args[0], &in[0]));
   BSM_TRY(operand(cx, &args[1], &in[1]));
+  if (!cx->meta) pw.work = 8 * largest_degree(in[1]);
   BSM_TRY(bsm_op_pointwise(cx, &pw, in, 2, NULL, &out));
   return op_return(outs, out);
 }

@@ -31,6 +31,8 @@ static bsm_status load_keys(bsm_op_ctx *cx, const bsm_tensor *t,
                             int64_t **out) {
   const bool integral = bsm_dtype_is_integral(t->dtype, true);
   BSM_TRY(bsm_op_real(t));
+  /* They are then sorted. */
+  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(t), 32, 1));
   *out = BSM_NEW_ARRAY(cx->arena, int64_t, (size_t)bsm_tensor_numel(t) + 1);
   BSM_TRY_ALLOC(*out);
   const bsm_tensor *one[] = {t};
@@ -347,7 +349,11 @@ static bsm_status unique(bsm_op_ctx *cx, bsm_tensor *t, unique_options o,
     BSM_TRY(bsm_op_reshape(cx, t, op_dims1(total), &rows_));
   } else {
     n = t->sizes.rank > 0 ? t->sizes.d[o.dim] : 1;
-    BSM_TRY(bsm_op_transpose(cx, t, 0, o.dim, &rows_));
+    /* Rows are compared with the other dimensions in their order. */
+    rows_ = t;
+    for (int d = o.dim; d > 0; d--) {
+      BSM_TRY(bsm_op_transpose(cx, rows_, d - 1, d, &rows_));
+    }
   }
   const int64_t width = n > 0 ? total / n : 0;
   if (o.dim >= 0 && total == 0 && n > 0) {

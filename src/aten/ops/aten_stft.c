@@ -412,6 +412,8 @@ static bsm_status op_window(OP_PARAMS) {
   }
   BSM_TRY(bsm_op_new(cx, dtype, op_dims1(n), &out));
   outs[0] = bsm_iv_tensor(out);
+  /* The series of a large beta is long. */
+  BSM_TRY(bsm_op_charge(cx, n, kaiser ? 1024 : 8, 1));
   if (cx->meta) return BSM_OK;
   const double last = (double)(periodic ? n : n - 1);
   char *p = bsm_tensor_data(out);

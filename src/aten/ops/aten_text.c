@@ -334,6 +334,11 @@ static bsm_str window(bsm_str s, int64_t start, int64_t end, int64_t *from) {
   return (bsm_str){s.data + start, (size_t)(end - start)};
 }
 
+/* Looking for a text in another may compare it at each place. */
+static bsm_status charge_search(bsm_op_ctx *cx, bsm_str s, bsm_str what) {
+  return bsm_op_charge(cx, (int64_t)s.len, (int64_t)what.len / 8 + 4, 1);
+}
+
 static int64_t find_first(bsm_str s, bsm_str what) {
   for (size_t i = 0; i + what.len <= s.len; i++) {
     if (memcmp(s.data + i, what.data, what.len) == 0) return (int64_t)i;
@@ -362,7 +367,6 @@ enum {
 };
 
 static bsm_status op_search(OP_PARAMS) {
-  (void)cx;
   int64_t from;
   const bsm_str what = op_str(&args[1]);
   bsm_str s =
@@ -375,6 +379,7 @@ static bsm_status op_search(OP_PARAMS) {
     outs[0] = bsm_iv_bool(bsm_str_ends_with(s, what));
     return BSM_OK;
   }
+  BSM_TRY(charge_search(cx, s, what));
   if (self->variant == SEARCH_COUNT) {
     int64_t count = 0, at;
     if (what.len == 0) {
@@ -407,6 +412,7 @@ static bsm_status op_replace(OP_PARAMS) {
   int64_t left = op_int(&args[3]), at;
   bsm_text text;
   bsm_text_init(&text, cx->arena);
+  BSM_TRY(charge_search(cx, s, old));
   while (left != 0 && old.len > 0 && (at = find_first(s, old)) >= 0) {
     bsm_text_append(&text, (bsm_str){s.data, (size_t)at});
     bsm_text_append(&text, with);
@@ -452,6 +458,7 @@ static bsm_status op_split_text(OP_PARAMS) {
   if (op_none(&args[1])) return split_spaces(cx, s, max, list);
   const bsm_str by = op_str(&args[1]);
   if (by.len == 0) return BSM_FAIL(BSM_RAISED, "ValueError: empty separator");
+  BSM_TRY(charge_search(cx, s, by));
   while (max != 0 && (at = find_first(s, by)) >= 0) {
     BSM_TRY(push(cx, list, (bsm_str){s.data, (size_t)at}));
     s.data += (size_t)at + by.len;

@@ -149,6 +149,8 @@ static bsm_status op_fractional(OP_PARAMS) {
   outs[0] = bsm_iv_tensor(out);
   outs[1] = bsm_iv_tensor(index);
   if (cx->meta) return BSM_OK;
+  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(out), f.pool[0] * f.pool[1],
+                        f.pool[2]));
   const double *x = bsm_op_load_all(cx, t), *s = bsm_op_load_all(cx, samples);
   double *y = bsm_op_load_all(cx, out);
   int64_t *where = bsm_tensor_data(index);
@@ -254,6 +256,7 @@ static bsm_status op_grid_sampler_3d(OP_PARAMS) {
   BSM_TRY(bsm_op_new(cx, t->dtype, dims, &out));
   outs[0] = bsm_iv_tensor(out);
   if (cx->meta || bsm_tensor_numel(out) == 0) return BSM_OK;
+  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(out), 32, 1));
   const double *x = bsm_op_load_all(cx, t), *g = bsm_op_load_all(cx, grid);
   double *y = bsm_op_load_all(cx, out);
   BSM_TRY_ALLOC(x);

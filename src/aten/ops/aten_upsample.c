@@ -4,6 +4,7 @@
  * All modes are separable: each output position of an axis is a weighted sum
  * of a few input positions of that axis. */
 #include "aten/op_kit.h"
+#include "aten/resize_scales.h"
 
 enum {
   UP_NEAREST,
@@ -129,6 +130,7 @@ static bsm_status make_taps(bsm_op_ctx *cx, int mode, int64_t in, int64_t out,
 static bsm_status resize_axis(bsm_op_ctx *cx, const double *x, int64_t outer,
                               int64_t in, int64_t inner, int64_t out,
                               axis_taps *taps, double **result) {
+  BSM_TRY(bsm_op_charge(cx, outer, taps->first[out] + out, inner + 2));
   double *y =
       BSM_NEW_ARRAY(cx->arena, double, (size_t)(outer * out * inner) + 1);
   BSM_TRY_ALLOC(y);
@@ -146,8 +148,10 @@ static bsm_status resize_axis(bsm_op_ctx *cx, const double *x, int64_t outer,
   return BSM_OK;
 }
 
-/* The taps of output i at one place become one tap. */
+/* The taps of output i at one place become one tap. Only the few that are
+ * points may have a place in common. */
 static void merge_taps(axis_taps *taps, int64_t i) {
+  if (taps->first[i + 1] - taps->first[i] > 4) return;
   for (int64_t k = taps->first[i]; k < taps->first[i + 1]; k++) {
     for (int64_t j = taps->first[i]; j < k; j++) {
       if (taps->at[j] != taps->at[k] || taps->weight[k] == 0.0) continue;
@@ -217,6 +221,12 @@ static bsm_status resize(bsm_op_ctx *cx, bsm_tensor *t, const resize_params *p,
   }
   BSM_TRY(bsm_op_new(cx, t->dtype, shape, out));
   if (cx->meta || bsm_tensor_numel(*out) == 0) return BSM_OK;
+  double scales[3] = {p->scale[0], p->scale[1], p->scale[2]};
+  const bool smooth = p->mode == UP_LINEAR || (bytes && p->mode == UP_CUBIC);
+  if (smooth || p->mode == UP_NEAREST) {
+    bsm_resize_drop_unused_scales(smooth, p->dims, &t->sizes.d[lead], p->size,
+                                  scales);
+  }
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   double *x = bsm_op_load_all(cx, t);
   BSM_TRY_ALLOC(x);
@@ -227,7 +237,7 @@ static bsm_status resize(bsm_op_ctx *cx, bsm_tensor *t, const resize_params *p,
     for (int32_t k = 0; k < d; k++) outer *= now.d[k];
     for (int32_t k = d + 1; k < now.rank; k++) inner *= now.d[k];
     axis_taps taps;
-    BSM_TRY(make_taps(cx, p->mode, now.d[d], shape.d[d], p->align, p->scale[i],
+    BSM_TRY(make_taps(cx, p->mode, now.d[d], shape.d[d], p->align, scales[i],
                       &taps));
     const bool fixed = bytes && p->mode > UP_NEAREST_EXACT;
     BSM_TRY((fixed ? resize_bytes : resize_axis)(cx, x, outer, now.d[d], inner,
@@ -459,6 +469,7 @@ static bsm_status op_grid_sampler(OP_PARAMS) {
                 h = grid->sizes.d[1], w = grid->sizes.d[2];
   BSM_TRY(bsm_op_new(cx, t->dtype, op_dims4(batch, channels, h, w), &out));
   outs[0] = bsm_iv_tensor(out);
+  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(out), 32, 1));
   if (cx->meta) return BSM_OK;
   const double *x = bsm_op_load_all(cx, t), *g = bsm_op_load_all(cx, grid);
   double *y = bsm_op_load_all(cx, out);

@@ -57,6 +57,7 @@ static bsm_status op_nms(OP_PARAMS) {
   BSM_TRY_ALLOC(kept);
   BSM_TRY_ALLOC(gone);
   BSM_TRY_ALLOC(blocks);
+  BSM_TRY(bsm_op_charge(cx, (int64_t)n, (int64_t)n, 8));
   bsm_nms(dets->dtype, boxes, n, threshold, blocks, gone);
   size_t count = 0;
   for (size_t i = 0; i < n; i++) {
@@ -75,6 +76,7 @@ enum { ROI_ALIGN, ROI_POOL, PS_ROI_ALIGN, PS_ROI_POOL };
 static bsm_status run_rois(bsm_op_ctx *cx, const bsm_regions *p, bsm_tensor *t,
                            bsm_tensor *rois, bsm_tensor *out,
                            bsm_tensor *where) {
+  const int64_t bins = bsm_tensor_numel(out), regions = rois->sizes.d[0];
   const double *x = bsm_op_load_all(cx, t), *boxes = bsm_op_load_all(cx, rois);
   double *y = bsm_op_load_all(cx, out);
   int32_t *index = where ? bsm_tensor_data(where) : NULL;
@@ -82,11 +84,12 @@ static bsm_status run_rois(bsm_op_ctx *cx, const bsm_regions *p, bsm_tensor *t,
   BSM_TRY_ALLOC(boxes);
   BSM_TRY_ALLOC(y);
   const int64_t ph = p->how.rows, pw = p->how.columns;
-  const int64_t area = p->height * p->width, bins = bsm_tensor_numel(out);
-  for (int64_t k = 0, at = 0; k < rois->sizes.d[0]; k++) {
+  const int64_t area = p->height * p->width;
+  for (int64_t k = 0, at = 0; k < regions; k++) {
     bsm_region r;
     BSM_TRY(bsm_region_init(p, boxes + 5 * k, t->sizes.d[0], &r));
-    for (int64_t i = 0; i < bins / rois->sizes.d[0]; i++, at++) {
+    BSM_TRY(bsm_op_charge(cx, bins / regions, bsm_region_work(p, &r), 16));
+    for (int64_t i = 0; i < bins / regions; i++, at++) {
       const int64_t c = p->how.grouped ? i : i / pw / ph;
       const double *plane = x + (r.image * t->sizes.d[1] + c) * area;
       int64_t best;
@@ -208,6 +211,8 @@ static bsm_status run_deform(bsm_op_ctx *cx, const deform *p,
   BSM_TRY_ALLOC(y);
   BSM_TRY_ALLOC(column);
   const int64_t area = p->oh * p->ow, each = p->out_channels / p->groups;
+  BSM_TRY(bsm_op_charge(cx, p->batch * area, per,
+                        p->out_channels + 16 * p->groups));
   for (int64_t i = 0; i < p->batch * area; i++) {
     const int64_t b = i / area, here = i % area;
     deform_column(p, values[0], values[2], values[3], b, here / p->ow,

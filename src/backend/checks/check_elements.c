@@ -48,7 +48,7 @@ static bsm_status check_instruction(const bsm_step_ew_instruction *i,
       break;
   }
   const bsm_dtype dtype = (bsm_dtype)i->dtype;
-  if (!known ||
+  if (!known || dtype == BSM_DTYPE_FLOAT8_E5M2 ||
       (!bsm_dtype_is_floating(dtype) && !bsm_dtype_is_integral(dtype, true))) {
     return BSM_FAIL(BSM_CORRUPT, "instruction kind %d, code %d, dtype %d",
                     i->kind, i->code, i->dtype);

@@ -59,3 +59,38 @@ bsm_status bsm_check_resize(const bsm_plan *plan, const bsm_plan_step *step) {
   }
   return BSM_OK;
 }
+
+/* Whether the grid has places for the output, and a coordinate for each spatial
+ * dimension of the image. */
+static bool sample_fits(const bsm_dims *x, const bsm_dims *grid,
+                        const bsm_dims *y) {
+  const int32_t rank = x->rank;
+  bool ok = (rank == 4 || rank == 5) && grid->rank == rank && y->rank == rank &&
+            grid->d[0] == x->d[0] && grid->d[rank - 1] == rank - 2 &&
+            y->d[0] == x->d[0] && y->d[1] == x->d[1];
+  for (int32_t i = 2; ok && i < rank; i++) {
+    ok = x->d[i] > 0 && x->d[i] < BSM_SAMPLE_MAX_SIZE &&
+         y->d[i] == grid->d[i - 1];
+  }
+  return ok;
+}
+
+bsm_status bsm_check_sample(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_sample *p = &step->params->sample;
+  BSM_TRY(bsm_check_counts(step, 2, 1));
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *grid = bsm_step_input(plan, step, 1);
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  BSM_TRY(bsm_check_dtype(grid, x->dtype, "grid"));
+  BSM_TRY(bsm_check_dtype(y, x->dtype, "output"));
+  BSM_TRY(bsm_check_contiguous(grid, "grid"));
+  const int32_t most = x->dims.rank > 4 ? BSM_RESIZE_LINEAR : BSM_RESIZE_CUBIC;
+  if (p->mode < BSM_RESIZE_NEAREST || p->mode > most ||
+      p->padding < BSM_SAMPLE_ZEROS || p->padding > BSM_SAMPLE_REFLECTION ||
+      !sample_fits(&x->dims, &grid->dims, &y->dims)) {
+    return BSM_FAIL(BSM_CORRUPT, "mode %d, padding %d, %s at %s to %s", p->mode,
+                    p->padding, bsm_dims_str(x->dims), bsm_dims_str(grid->dims),
+                    bsm_dims_str(y->dims));
+  }
+  return BSM_OK;
+}

@@ -21,7 +21,11 @@ static bsm_status check_bytes(const bsm_plan *plan, const bsm_plan_step *step,
                               uint32_t input) {
   const bsm_plan_tensor *grid = bsm_step_input(plan, step, input);
   const bsm_plan_tensor *bytes = bsm_step_output(plan, step, 1);
-  BSM_TRY(bsm_check_dtype(bytes, BSM_DTYPE_UINT8, "output of bytes"));
+  BSM_TRY(bsm_check_dtype(bytes,
+                          bytes->dtype == BSM_DTYPE_FLOAT8_E4M3FN
+                              ? BSM_DTYPE_FLOAT8_E4M3FN
+                              : BSM_DTYPE_UINT8,
+                          "output of bytes"));
   BSM_TRY(bsm_check_dtype(grid, BSM_DTYPE_FLOAT, "grid"));
   BSM_TRY(bsm_check_same_dims(bytes, bsm_step_output(plan, step, 0), "bytes"));
   return grid->dims.rank == 1 && grid->dims.d[0] == 4 && grid->strides[0] == 1
@@ -49,7 +53,7 @@ bsm_status bsm_check_normalization(const bsm_plan *plan,
   if (quantizes) BSM_TRY(check_bytes(plan, step, floats));
   for (uint32_t i = 0; i <= floats; i++) {
     const bsm_plan_tensor *t = i < floats ? bsm_step_input(plan, step, i) : y;
-    if (!bsm_dtype_is_floating(t->dtype)) {
+    if (!bsm_dtype_is_floating(t->dtype) || bsm_dtype_is_float8(t->dtype)) {
       return BSM_FAIL(BSM_CORRUPT, "normalisation of %s",
                       bsm_dtype_name(t->dtype));
     }

@@ -12,12 +12,26 @@ static bool only_moves(const bsm_plan *plan, const bsm_plan_step *step) {
              bsm_step_output(plan, step, 0)->dtype;
 }
 
+/* Floats of 8 bits are made, multiplied and read as floats again. */
+static bool takes_float8(const bsm_plan_step *step, bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_FLOAT8_E4M3FN &&
+         (step->kind == BSM_STEP_ELEMENT_WISE ||
+          step->kind == BSM_STEP_NORMALIZATION ||
+          step->kind == BSM_STEP_INT8_CONVOLUTION);
+}
+
+/* Whether the driver of a step computes with elements of a dtype. */
+static bool computes(const bsm_plan_step *step, bsm_dtype dtype) {
+  if (bsm_dtype_is_float8(dtype)) return takes_float8(step, dtype);
+  return bsm_dtype_is_floating(dtype) || bsm_dtype_is_integral(dtype, true);
+}
+
 /* What every driver relies on: known dtypes, sizes whose products do not
  * overflow, strides that are not negative. */
-static bsm_status check_tensor(const bsm_plan_tensor *t, bool any_dtype) {
+static bsm_status check_tensor(const bsm_plan_step *step,
+                               const bsm_plan_tensor *t, bool any_dtype) {
   if (bsm_dtype_size(t->dtype) == 0 ||
-      (!any_dtype && !bsm_dtype_is_floating(t->dtype) &&
-       !bsm_dtype_is_integral(t->dtype, true))) {
+      (!any_dtype && !computes(step, t->dtype))) {
     return BSM_FAIL(BSM_CORRUPT, "dtype %d cannot be computed with",
                     (int)t->dtype);
   }
@@ -76,12 +90,12 @@ bsm_status bsm_check_step(const bsm_plan *plan, const bsm_plan_step *step) {
   }
   const bool any = only_moves(plan, step);
   for (uint32_t i = 0; i < step->input_count; i++) {
-    BSM_TRY_NOTE(check_tensor(bsm_step_input(plan, step, i), any), "input %u",
-                 i);
+    BSM_TRY_NOTE(check_tensor(step, bsm_step_input(plan, step, i), any),
+                 "input %u", i);
   }
   for (uint32_t i = 0; i < step->output_count; i++) {
-    BSM_TRY_NOTE(check_tensor(bsm_step_output(plan, step, i), any), "output %u",
-                 i);
+    BSM_TRY_NOTE(check_tensor(step, bsm_step_output(plan, step, i), any),
+                 "output %u", i);
     BSM_TRY_NOTE(check_output(bsm_step_output(plan, step, i)), "output %u", i);
   }
   return BSM_OK;

@@ -123,12 +123,13 @@ bsm_status bsm_check_convolution(const bsm_plan *plan,
   return transposed ? BSM_OK : bsm_check_window_output(&p->window, x, y);
 }
 
-static bsm_status check_float_or_bytes(const bsm_plan_tensor *t,
+/* `byte`: uint8 or float8_e4m3fn. */
+static bsm_status check_float_or_bytes(const bsm_plan_tensor *t, bsm_dtype byte,
                                        const char *what) {
   return t->dtype == BSM_DTYPE_FLOAT || t->dtype == BSM_DTYPE_HALF ||
                  t->dtype == BSM_DTYPE_BFLOAT16
              ? BSM_OK
-             : bsm_check_dtype(t, BSM_DTYPE_UINT8, what);
+             : bsm_check_dtype(t, byte, what);
 }
 
 static bool is_byte(int32_t value) {
@@ -155,17 +156,22 @@ bsm_status bsm_check_int8_convolution(const bsm_plan *plan,
   const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
   const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
   BSM_TRY(bsm_check_window(&p->window, x, y));
-  BSM_TRY(bsm_check_dtype(x, BSM_DTYPE_UINT8, "input"));
-  BSM_TRY(check_float_or_bytes(y, "output"));
+  const bool fp8 = x->dtype == BSM_DTYPE_FLOAT8_E4M3FN;
+  const bsm_dtype byte = fp8 ? x->dtype : BSM_DTYPE_UINT8;
+  BSM_TRY(bsm_check_dtype(x, byte, "input"));
+  BSM_TRY(check_float_or_bytes(y, byte, "output"));
   BSM_TRY(bsm_check_epilogue(&p->epilogue));
   BSM_TRY(check_bytes(q));
+  if (fp8 && (q->x_zero || q->residual_zero || q->y_zero)) {
+    return BSM_FAIL(BSM_CORRUPT, "zero points of float8");
+  }
   BSM_TRY(check_maps(p, x, y));
   const uint64_t maps = (uint64_t)p->out_maps;
   BSM_TRY(bsm_check_weights(plan, step, 1, 2 * maps * sizeof(float)));
   BSM_TRY(bsm_check_weights(plan, step, 2, maps * sizeof(int32_t)));
   if (has_residual) {
     const bsm_plan_tensor *r = bsm_step_input(plan, step, 1);
-    BSM_TRY(check_float_or_bytes(r, "residual"));
+    BSM_TRY(check_float_or_bytes(r, byte, "residual"));
     BSM_TRY(bsm_check_same_dims(r, y, "residual"));
   }
   return bsm_check_window_output(&p->window, x, y);

@@ -91,6 +91,8 @@ BSM_NODISCARD bsm_status bsm_check_nms(const bsm_plan *plan,
 /* Indices are looked at when the step runs, and so are regions. */
 BSM_NODISCARD bsm_status bsm_check_regions(const bsm_plan *plan,
                                            const bsm_plan_step *step);
+BSM_NODISCARD bsm_status bsm_check_sample(const bsm_plan *plan,
+                                          const bsm_plan_step *step);
 BSM_NODISCARD bsm_status bsm_check_gather(const bsm_plan *plan,
                                           const bsm_plan_step *step);
 BSM_NODISCARD bsm_status bsm_check_scatter(const bsm_plan *plan,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static bsm_status lay_out_taps(const bsm_cpu_prepare *p, uint8_t padding,
-                               bsm_cpu_byte_windows *c) {
+                               int64_t pixel_bytes, bsm_cpu_byte_windows *c) {
   const bsm_step_window *w = &c->w;
   const int64_t *kernel = w->kernel, *stride = c->x.stride;
   const bool lines = w->dilation[2] == 1 && stride[2] == c->pixel;
@@ -13,9 +13,9 @@ static bsm_status lay_out_taps(const bsm_cpu_prepare *p, uint8_t padding,
   c->runs = c->taps / c->run_taps;
   int64_t *offset = BSM_NEW_ARRAY(p->arena, int64_t, (size_t)c->taps);
   int64_t *run = BSM_NEW_ARRAY(p->arena, int64_t, (size_t)c->runs);
-  uint8_t *pixel = BSM_NEW_ARRAY(p->arena, uint8_t, (size_t)c->pixel + 1);
+  uint8_t *pixel = BSM_NEW_ARRAY(p->arena, uint8_t, (size_t)pixel_bytes + 1);
   if (!offset || !run || !pixel) return BSM_FAIL_OOM();
-  memset(pixel, padding, (size_t)c->pixel);
+  memset(pixel, padding, (size_t)pixel_bytes);
   c->padding = pixel;
   c->tap_offset = offset;
   c->run_offset = run;
@@ -50,7 +50,7 @@ bsm_status bsm_cpu_byte_windows_init(const bsm_cpu_prepare *p,
   out->depth =
       pixels ? out->taps
              : bsm_cpu_round_up(out->taps * out->pixel, BSM_CPU_WINDOW_GROUP);
-  return lay_out_taps(p, padding, out);
+  return lay_out_taps(p, padding, out->x.c * element, out);
 }
 
 static uint64_t pointers_size(const bsm_cpu_byte_windows *w, int64_t rows) {

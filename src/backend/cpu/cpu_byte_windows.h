@@ -21,7 +21,7 @@ typedef struct bsm_cpu_byte_windows {
   int64_t pixel; /* bytes of a tap */
   int64_t depth; /* bytes of a window, in whole groups; of pixels: taps */
   bool copies;
-  const uint8_t *padding;    /* a tap of it */
+  const uint8_t *padding;    /* a tap of it, with the maps of all groups */
   const int64_t *tap_offset; /* from the first tap of a window, in bytes */
   /* Taps that lie side by side in the image are a run: a line of the window, or
    * each tap by itself. */
@@ -43,7 +43,8 @@ uint64_t bsm_cpu_byte_windows_scratch(const bsm_cpu_byte_windows *w,
 
 /* Pointers [taps][rows] of the windows of rows `row` .. `row + rows - 1`, at
  * the start of the scratch; [rows] where they are copied. `x`: the input, at
- * the first map. */
+ * the first map. Those of another group are as much further as its maps are,
+ * where windows are not copied. */
 const uint8_t *const *bsm_cpu_byte_windows_find(const bsm_cpu_byte_windows *w,
                                                 const uint8_t *x, int64_t row,
                                                 int64_t rows, uint8_t *scratch);

@@ -10,12 +10,14 @@
  * Tiles are taken in blocks. A block's inputs are transformed to
  * V [positions][tiles][C], multiplied for each position with the transformed
  * kernel U [positions][C][K] to M [positions][tiles][K], and transformed to
- * outputs, where bias, residual and activation are added. Usually
+ * outputs, where bias, residual and activation are added. With several groups
+ * the products of a panel take the channels of its own groups. Usually
  * one thread does a block, in memory of its own. When U is large and tiles are
  * few, all threads work on one block after the other: first on its tiles, then
  * on its products, then on its tiles again. No element depends on how the work
  * is cut. */
 #include "backend/cpu/cpu_convolution.h"
+#include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_winograd.h"
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 #include "backend/cpu/kernels/winograd/winograd_f32.h"
@@ -32,22 +34,32 @@
 /* Slices of a phase for each thread, so that threads can help each other. */
 #define SLICES 4
 
+/* One or two panels of K that are of the same input maps. */
+typedef struct part {
+  int64_t panel, panels;
+  int64_t channel, rows; /* of V: the first column, and how many */
+  int64_t at;            /* floats of U, in a position */
+} part;
+
 typedef struct winograd {
   bsm_cpu_convolution common;
   const bsm_k_winograd *kernels;
   void (*input)(const bsm_k_winograd_input *args);
   void (*output)(const bsm_k_winograd_output *args);
-  const float *zeros;       /* of one pixel */
-  int64_t m, n;             /* sizes of a tile of output and of input */
-  int64_t c, k;             /* channels of input and output */
-  int64_t taps, columns;    /* in depth; of V: taps times channels */
-  int64_t apart[2];         /* pixels of a tile: the dilation */
-  int64_t images[2];        /* interleaved: in each direction */
-  int64_t tiles[2];         /* of one of them */
-  int64_t tile_count;       /* of all */
-  int64_t panels, products; /* of K; of a block: positions times parts of K */
-  int64_t block, blocks;    /* tiles of a block, and how many there are */
-  int64_t slices;           /* of a phase, when blocks are shared; else 0 */
+  const float *zeros;    /* of one pixel */
+  int64_t m, n;          /* sizes of a tile of output and of input */
+  int64_t c, k;          /* channels of input and output */
+  int64_t taps, columns; /* in depth; of V: taps times channels */
+  int64_t apart[2];      /* pixels of a tile: the dilation */
+  int64_t images[2];     /* interleaved: in each direction */
+  int64_t tiles[2];      /* of one of them */
+  int64_t tile_count;    /* of all */
+  part *parts;           /* of K */
+  int64_t part_count;
+  int64_t products;       /* of a block: positions times parts */
+  int64_t position, size; /* floats of U: of one, and of all */
+  int64_t block, blocks;  /* tiles of a block, and how many there are */
+  int64_t slices;         /* of a phase, when blocks are shared; else 0 */
   int64_t v_row, v_position, m_row, m_position; /* floats */
 } winograd;
 
@@ -68,6 +80,21 @@ static int64_t tiles_of(int64_t size, int64_t apart, int64_t m) {
 #define TRANSFORM_COST 14
 #define WEIGHT_COST 8
 
+/* The plain product of groups that share a panel: its tiles load as much as
+ * they multiply. */
+#define NARROW_COST 1.7
+
+/* Products of an output pixel and a tap, of which the plain product has
+ * `whole` with one group. With several it fills their panels with zeros. */
+static double plain_products(const bsm_cpu_convolution_site *s, double whole) {
+  const bsm_step_convolution *p = s->params;
+  if (p->groups == 1) return whole;
+  const int64_t merged = bsm_cpu_merged_groups(p);
+  const int64_t maps =
+      bsm_cpu_round_up(merged * (p->out_maps / p->groups), BSM_K_PANEL);
+  return (double)(maps * s->x.c) * (maps == BSM_K_PANEL ? NARROW_COST : 1);
+}
+
 static double cost(const bsm_cpu_convolution_site *s, int32_t form) {
   if (!bsm_cpu_winograd_fits(s->params, s->x.c, form)) return -1;
   const bsm_step_window *w = &s->params->window;
@@ -80,13 +107,15 @@ static double cost(const bsm_cpu_convolution_site *s, int32_t form) {
              (double)tiles_of(s->y.size[d], w->dilation[d], m);
   }
   const double outputs = images * (double)(s->y.size[1] * s->y.size[2]);
-  const double padded = (double)bsm_cpu_round_up(s->y.c, BSM_K_PANEL) * c;
-  const double plain =
-      (double)(w->kernel[1] * w->kernel[2]) * c * k * (outputs + WEIGHT_COST);
+  const double padded = (double)bsm_cpu_winograd_position(s->params, s->x.c);
+  const double plain = (double)(w->kernel[1] * w->kernel[2]) *
+                       plain_products(s, c * k) * (outputs + WEIGHT_COST);
   const double took = (double)(n * n) * (padded * (tiles + WEIGHT_COST) +
                                          TRANSFORM_COST * tiles * (c + k));
-  /* When they are about equal, the more exact form comes first. */
-  return BSM_CPU_PLAIN_COST * (1 + 0.02 * (double)form) * took / plain;
+  /* When they are about equal, the more exact form comes first; more so where
+   * most of the time is that of transforms. */
+  const double more = s->params->groups > 1 ? 0.06 : 0.02;
+  return BSM_CPU_PLAIN_COST * (1 + more * (double)form) * took / plain;
 }
 
 /* ---- prepare ---- */
@@ -103,8 +132,7 @@ typedef enum origin { FROM_L2, FROM_L3, FROM_MEMORY } origin;
 
 static origin origin_of_u(const winograd *w) {
   const bsm_caches caches = bsm_detect_caches();
-  const uint64_t u =
-      (uint64_t)(w->n * w->n * w->columns * w->k) * (uint64_t)sizeof(float);
+  const uint64_t u = (uint64_t)w->size * (uint64_t)sizeof(float);
   return u > caches.l3 / 2 ? FROM_MEMORY : u > caches.l2 ? FROM_L3 : FROM_L2;
 }
 
@@ -138,6 +166,30 @@ static void plan_blocks(winograd *w, int threads) {
   w->m_position = spread(w->block * w->m_row);
 }
 
+static bsm_status find_parts(const bsm_cpu_prepare *p,
+                             const bsm_step_convolution *params, winograd *w) {
+  const int64_t panels = bsm_cpu_div_up(w->k, BSM_K_PANEL);
+  w->parts = BSM_NEW_ARRAY(p->arena, part, (size_t)panels);
+  BSM_TRY_ALLOC(w->parts);
+  part *last = NULL;
+  for (int64_t i = 0; i < panels; i++) {
+    const bsm_cpu_winograd_maps maps =
+        bsm_cpu_winograd_maps_of(params, w->c, i);
+    const int64_t rows = maps.count * w->taps;
+    if (last && last->panels < w->kernels->panels &&
+        last->channel == maps.first && last->rows == rows) {
+      last->panels++;
+    } else {
+      last = &w->parts[w->part_count++];
+      *last = (part){i, 1, maps.first, rows, w->position};
+    }
+    w->position += rows * BSM_K_PANEL;
+  }
+  w->products = w->n * w->n * w->part_count;
+  w->size = w->n * w->n * w->position;
+  return BSM_OK;
+}
+
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_step_convolution *params = &p->step->params->convolution;
   winograd *w = BSM_NEW(p->arena, winograd);
@@ -150,10 +202,9 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   w->output = w->kernels->output[params->window.kernel[1] == 5][w->n / 2 - 2];
   w->c = w->common.x.c;
   w->k = w->common.y.c;
-  w->panels = bsm_cpu_div_up(w->k, BSM_K_PANEL);
-  w->products = w->n * w->n * bsm_cpu_div_up(w->panels, w->kernels->panels);
   w->taps = params->window.kernel[0];
   w->columns = w->taps * w->c;
+  BSM_TRY(find_parts(p, params, w));
   w->tile_count = w->common.y.n * w->common.y.size[0];
   for (int d = 0; d < 2; d++) {
     w->apart[d] = params->window.dilation[d + 1];
@@ -305,28 +356,25 @@ static void transform_inputs(const block *b, int64_t i, int64_t end) {
   }
 }
 
-/* Products [i, end) of a block: a position and one or two panels of K each. */
+/* Products [i, end) of a block: a position and a part of K each. */
 static void multiply(const block *b, int64_t i, int64_t end) {
   const winograd *w = b->work->impl;
   const float *u = w->common.kernel;
-  const int64_t parts = w->products / (w->n * w->n);
-  const int64_t panel = w->columns * BSM_K_PANEL;
-  const float *last = u + w->n * w->n * w->panels * panel;
   for (; i < end; i++) {
-    const int64_t p = i / parts, first = i % parts * w->kernels->panels;
-    const int64_t count = bsm_cpu_min(w->kernels->panels, w->panels - first);
-    const float *at = u + (p * w->panels + first) * panel;
-    const float *next = at + count * panel;
+    const int64_t p = i / w->part_count;
+    const part *of = &w->parts[i % w->part_count];
+    const int64_t at = p * w->position + of->at;
+    const int64_t count = of->panels * of->rows * BSM_K_PANEL;
     const bsm_k_winograd_product t = {
-        .v = b->v + p * w->v_position,
+        .v = b->v + p * w->v_position + of->channel,
         .v_row = w->v_row,
         .tiles = b->count,
-        .channels = w->columns,
-        .u = at,
-        .m = b->m + p * w->m_position + first * BSM_K_PANEL,
+        .channels = of->rows,
+        .u = u + at,
+        .m = b->m + p * w->m_position + of->panel * BSM_K_PANEL,
         .m_row = w->m_row,
-        .next = last - next >= count * panel ? next : u};
-    w->kernels->product[count - 1](&t);
+        .next = w->size - at >= 2 * count ? u + at + count : u};
+    w->kernels->product[of->panels - 1](&t);
   }
 }
 

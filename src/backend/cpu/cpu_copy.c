@@ -8,7 +8,12 @@
 
 #define CHUNK 256  /* elements converted at once */
 #define UNIT 32768 /* elements of a unit of work */
+/* Rows of a block of a transposition at least; and at most where its input has
+ * rows far apart, of each of which a page is read then. */
 #define TRANSPOSE_ROWS 64
+#define TRANSPOSE_PAGE 1024
+/* Such blocks for each thread. */
+#define BLOCKS 4
 
 typedef enum mode { STRIDED, TRANSPOSE, CONVERT, CONVERT_BLOCKS } mode;
 
@@ -33,7 +38,7 @@ typedef struct copy {
 } copy;
 
 /* Splits the space into squares to transpose, if it is made of such. */
-static bool find_transposition(copy *c) {
+static bool find_transposition(copy *c, int threads) {
   const bsm_cpu_space *s = &c->space;
   const int32_t last = s->rank - 1;
   if (s->count == 0 || s->strides[0][last] != 1 || s->strides[1][last] == 1) {
@@ -49,6 +54,12 @@ static bool find_transposition(copy *c) {
     c->outer.dims[i] = c->outer.dims[last] = 1;
     bsm_cpu_space_reduce(&c->outer, false);
     c->block_rows = bsm_cpu_max(TRANSPOSE_ROWS, UNIT / 8 / c->t_columns);
+    if (c->x_stride > c->y_stride) {
+      const int64_t share = c->outer.count * c->t_rows / BLOCKS / threads;
+      c->block_rows = bsm_cpu_max(
+          c->block_rows,
+          bsm_cpu_min(bsm_cpu_round_up(share, TRANSPOSE_ROWS), TRANSPOSE_PAGE));
+    }
     c->row_blocks = bsm_cpu_div_up(c->t_rows, c->block_rows);
     c->squares = c->row_blocks > 1
                      ? 1
@@ -90,7 +101,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
       c->space.strides[0][last] == 1 && c->space.strides[1][last] == 1;
   uint64_t bytes = 0;
   if (c->from == c->to) {
-    c->mode = find_transposition(c) ? TRANSPOSE : STRIDED;
+    c->mode = find_transposition(c, p->threads) ? TRANSPOSE : STRIDED;
   } else if (along || c->space.count == 0) {
     c->mode = CONVERT;
   } else {

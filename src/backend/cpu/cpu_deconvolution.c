@@ -4,13 +4,16 @@
  * The outputs whose coordinates agree modulo the stride (a *phase*) read the
  * same taps of the kernel, each from one input pixel. So every phase is an
  * indirect convolution with a part of the taps, and nothing is scattered: the
- * epilogue is fused and threads write what is theirs. */
+ * epilogue is fused and threads write what is theirs. Where every channel is
+ * a group, the kernels of depthwise convolutions take a phase's outputs. */
 #include "backend/cpu/cpu_gemm.h"
 #include "backend/cpu/cpu_pack.h"
+#include "backend/cpu/cpu_phases.h"
 #include "backend/cpu/cpu_window.h"
+#include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 
-/* Stride is at most this in each dimension: the phases are enumerated. */
-#define MAX_PHASES 4096
+/* Depthwise: outputs of a row of a phase that are pointed at together. */
+#define BLOCK_PIXELS 32
 
 typedef struct phase {
   int64_t first[3]; /* the first output coordinate */
@@ -22,6 +25,7 @@ typedef struct phase {
   bsm_cpu_rows y_rows, residual_rows;
   int64_t y_offset, residual_offset;
   bsm_cpu_gemm gemm;
+  float *weights; /* depthwise: [taps of the phase][channels] */
 } phase;
 
 typedef struct deconvolution {
@@ -31,21 +35,19 @@ typedef struct deconvolution {
   bsm_image x, y, residual;
   bool has_residual;
   const float *zeros, *kernel, *bias;
+  int64_t phases_of[3]; /* in each dimension those that have outputs */
   int64_t phase_count;
   phase *phases;
+  const bsm_k_depthwise *depthwise; /* NULL: products */
+  bsm_cpu_epilogue epilogue;        /* depthwise */
 } deconvolution;
 
 /* ---- check ---- */
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  BSM_TRY(bsm_cpu_check_convolution(plan, step, BSM_DTYPE_FLOAT, true));
   /* Any output size is safe: taps outside the input are zeros. */
-  const int64_t *s = step->params->convolution.window.stride;
-  if (s[0] * s[1] > MAX_PHASES || s[0] * s[1] * s[2] > MAX_PHASES) {
-    return BSM_FAIL(BSM_CORRUPT, "strides %lld, %lld, %lld are too large",
-                    (long long)s[0], (long long)s[1], (long long)s[2]);
-  }
-  return BSM_OK;
+  BSM_TRY(bsm_cpu_check_convolution(plan, step, BSM_DTYPE_FLOAT, true));
+  return bsm_cpu_check_phases(&step->params->convolution);
 }
 
 /* ---- prepare ---- */
@@ -55,27 +57,40 @@ static bool reads(const bsm_step_window *w, int d, int64_t o, int64_t t) {
   return (o + w->pre_padding[d] - t * w->dilation[d]) % w->stride[d] == 0;
 }
 
+/* Counts the taps of the phase whose first output is `first`; writes them when
+ * there is room. */
+static int64_t walk_taps(const bsm_step_window *w, const int64_t first[3],
+                         int64_t *taps, int64_t (*deltas)[3]) {
+  const int64_t *k = w->kernel;
+  int64_t count = 0, at[3];
+  for (at[0] = 0; at[0] < k[0]; at[0]++) {
+    if (!reads(w, 0, first[0], at[0])) continue;
+    for (at[1] = 0; at[1] < k[1]; at[1]++) {
+      if (!reads(w, 1, first[1], at[1])) continue;
+      for (at[2] = 0; at[2] < k[2]; at[2]++) {
+        if (!reads(w, 2, first[2], at[2])) continue;
+        for (int d = 0; taps && d < 3; d++) {
+          deltas[count][d] =
+              (first[d] + w->pre_padding[d] - at[d] * w->dilation[d]) /
+              w->stride[d];
+        }
+        if (taps) taps[count] = (at[0] * k[1] + at[1]) * k[2] + at[2];
+        count++;
+      }
+    }
+  }
+  return count;
+}
+
 static bsm_status find_taps(const bsm_cpu_prepare *p, deconvolution *c,
                             phase *f) {
-  const bsm_step_window *w = &c->w;
-  const int64_t all = w->kernel[0] * w->kernel[1] * w->kernel[2];
-  int64_t *taps = BSM_NEW_ARRAY(p->arena, int64_t, (size_t)all);
-  int64_t(*deltas)[3] = bsm_arena_alloc(p->arena, (size_t)all * sizeof(*deltas),
-                                        _Alignof(int64_t));
+  f->tap_count = walk_taps(&c->w, f->first, NULL, NULL);
+  int64_t *taps = BSM_NEW_ARRAY(p->arena, int64_t, (size_t)f->tap_count + 1);
+  int64_t(*deltas)[3] =
+      bsm_arena_alloc(p->arena, ((size_t)f->tap_count + 1) * sizeof(*deltas),
+                      _Alignof(int64_t));
   if (!taps || !deltas) return BSM_FAIL_OOM();
-  for (int64_t t = 0; t < all; t++) {
-    const int64_t at[3] = {t / (w->kernel[1] * w->kernel[2]),
-                           t / w->kernel[2] % w->kernel[1], t % w->kernel[2]};
-    bool used = true;
-    for (int d = 0; d < 3; d++) used = used && reads(w, d, f->first[d], at[d]);
-    if (!used) continue;
-    for (int d = 0; d < 3; d++) {
-      deltas[f->tap_count][d] =
-          (f->first[d] + w->pre_padding[d] - at[d] * w->dilation[d]) /
-          w->stride[d];
-    }
-    taps[f->tap_count++] = t;
-  }
+  walk_taps(&c->w, f->first, taps, deltas);
   f->taps = taps;
   f->deltas = (const int64_t(*)[3])deltas;
   return BSM_OK;
@@ -95,17 +110,36 @@ static void phase_rows(const deconvolution *c, const phase *f,
       rows, 4, (int64_t[]){i->n, f->size[0], f->size[1], f->size[2]}, strides);
 }
 
+/* Depthwise: the weights of the phase's taps, from panels of merged groups,
+ * where each column has one row that is its own. */
+static bsm_status pick_weights(const bsm_cpu_prepare *p, const deconvolution *c,
+                               phase *f) {
+  const int64_t merged = bsm_cpu_merged_groups(&p->step->params->convolution);
+  const int64_t all = c->w.kernel[0] * c->w.kernel[1] * c->w.kernel[2];
+  float *to =
+      BSM_NEW_ARRAY(p->arena, float, (size_t)(f->tap_count * c->y.c) + 1);
+  BSM_TRY_ALLOC(to);
+  f->weights = to;
+  for (int64_t t = 0; t < f->tap_count; t++) {
+    for (int64_t i = 0; i < c->y.c; i++) {
+      const int64_t row = (i / merged * all + f->taps[t]) * merged + i % merged;
+      *to++ = c->kernel[row * BSM_PANEL + i % merged];
+    }
+  }
+  return BSM_OK;
+}
+
 static bsm_status prepare_phase(const bsm_cpu_prepare *p, deconvolution *c,
                                 phase *f, int64_t index) {
-  const int64_t *s = c->w.stride;
-  f->first[0] = index / (s[1] * s[2]);
-  f->first[1] = index / s[2] % s[1];
-  f->first[2] = index % s[2];
+  const int64_t *n = c->phases_of;
+  f->first[0] = index / (n[1] * n[2]);
+  f->first[1] = index / n[2] % n[1];
+  f->first[2] = index % n[2];
   for (int d = 0; d < 3; d++) {
-    const int64_t rest = c->y.size[d] - f->first[d];
-    f->size[d] = rest > 0 ? bsm_cpu_div_up(rest, s[d]) : 0;
+    f->size[d] = bsm_cpu_div_up(c->y.size[d] - f->first[d], c->w.stride[d]);
   }
   BSM_TRY(find_taps(p, c, f));
+  if (c->depthwise) return pick_weights(p, c, f);
   phase_rows(c, f, &c->y, &f->y_rows, &f->y_offset);
   if (c->has_residual) {
     phase_rows(c, f, &c->residual, &f->residual_rows, &f->residual_offset);
@@ -141,19 +175,36 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   c->co = c->y.c / c->groups;
   c->kernel = bsm_cpu_weights(p, 0);
   c->bias = bsm_cpu_weights(p, 1);
+  if (bsm_cpu_is_depthwise(params, c->x.c)) {
+    c->depthwise = bsm_k_depthwise_select(p->isa);
+    c->epilogue =
+        bsm_cpu_make_epilogue(&params->epilogue, bsm_k_math_select(p->isa));
+    c->ci = c->x.c;
+  }
   c->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)c->ci);
   BSM_TRY_ALLOC(c->zeros);
-  c->phase_count = c->w.stride[0] * c->w.stride[1] * c->w.stride[2];
-  c->phases = BSM_NEW_ARRAY(p->arena, phase, (size_t)c->phase_count);
+  c->phase_count = 1;
+  for (int d = 0; d < 3; d++) {
+    c->phases_of[d] = bsm_cpu_min(c->w.stride[d], c->y.size[d]);
+    c->phase_count *= c->phases_of[d];
+  }
+  c->phases = BSM_NEW_ARRAY(p->arena, phase, (size_t)c->phase_count + 1);
   BSM_TRY_ALLOC(c->phases);
   uint64_t scratch = 0;
   for (int64_t i = 0; i < c->phase_count; i++) {
     BSM_TRY(prepare_phase(p, c, &c->phases[i], i));
-    const uint64_t bytes = bsm_cpu_gemm_scratch(&c->phases[i].gemm);
+    const phase *f = &c->phases[i];
+    const uint64_t bytes =
+        c->depthwise
+            ? (uint64_t)f->tap_count * (BLOCK_PIXELS + 1) * sizeof(float *)
+            : bsm_cpu_gemm_scratch(&f->gemm);
     if (bytes > scratch) scratch = bytes;
   }
-  c->base.description =
-      bsm_arena_printf(p->arena, "phases %s", c->phases[0].gemm.kernels->name);
+  c->base.description = c->depthwise
+                            ? bsm_arena_printf(p->arena, "depthwise phases %s",
+                                               c->depthwise->name)
+                            : bsm_arena_printf(p->arena, "phases %s",
+                                               bsm_k_gemm_select(p->isa)->name);
   BSM_TRY_ALLOC(c->base.description);
   out->impl = c;
   return bsm_cpu_set_scratch(out, 0, scratch, c->base.slots);
@@ -226,6 +277,77 @@ static void unit(void *arg, int64_t index, int slot) {
                    w->scratch + (size_t)slot * w->slot_size);
 }
 
+/* The pixels that tap `tap` reads for `n` outputs of the phase, from `p` on. */
+static void point_line(const work *w, const bsm_cpu_position *p, int64_t tap,
+                       int64_t n, const float **to) {
+  const bsm_image *x = &w->c->x;
+  const int64_t *delta = w->f->deltas[tap];
+  const int64_t depth = p->at[0] + delta[0], row = p->at[1] + delta[1];
+  const bool inside =
+      depth >= 0 && depth < x->size[0] && row >= 0 && row < x->size[1];
+  const float *line = inside ? w->x + p->n * x->n_stride +
+                                   depth * x->stride[0] + row * x->stride[1]
+                             : NULL;
+  int64_t at = p->at[2] + delta[2];
+  for (int64_t i = 0; i < n; i++, at++) {
+    to[i] = line && at >= 0 && at < x->size[2] ? line + at * x->stride[2]
+                                               : w->c->zeros;
+  }
+}
+
+/* Depthwise: how the outputs are cut. Phases take turns within a row, so that
+ * neighbours are written together; the first one has the most outputs. */
+static void depthwise_lines(const deconvolution *c, int64_t lines[3]) {
+  const int64_t *most = c->phases[0].size;
+  lines[0] = most[0];
+  lines[1] = most[1];
+  lines[2] = bsm_cpu_div_up(most[2], BLOCK_PIXELS) * c->phase_count;
+}
+
+static void depthwise_unit(void *arg, int64_t index, int slot) {
+  work w = *(const work *)arg;
+  const deconvolution *c = w.c;
+  int64_t lines[3];
+  depthwise_lines(c, lines);
+  bsm_cpu_position p = bsm_cpu_position_of(index, lines);
+  const phase *f = w.f = &c->phases[p.at[2] % c->phase_count];
+  p.at[2] = p.at[2] / c->phase_count * BLOCK_PIXELS;
+  for (int d = 0; d < 3; d++) {
+    if (p.at[d] >= f->size[d]) return;
+  }
+  const int64_t n = bsm_cpu_min(BLOCK_PIXELS, f->size[2] - p.at[2]);
+  const float ***taps =
+      (const float ***)(void *)(w.scratch + (size_t)slot * w.slot_size);
+  const float **pointers = (const float **)(void *)(taps + f->tap_count);
+  for (int64_t t = 0; t < f->tap_count; t++) {
+    taps[t] = pointers + t * BLOCK_PIXELS;
+    point_line(&w, &p, t, n, pointers + t * BLOCK_PIXELS);
+  }
+  int64_t to = p.n * c->y.n_stride, residual = p.n * c->residual.n_stride;
+  for (int d = 0; d < 3; d++) {
+    const int64_t at = f->first[d] + p.at[d] * c->w.stride[d];
+    to += at * c->y.stride[d];
+    residual += at * c->residual.stride[d];
+  }
+  const bsm_k_depthwise_args t = {
+      .x = (const float *const *const *)taps,
+      .w = f->weights,
+      .w_tap = c->y.c,
+      .taps = f->tap_count,
+      .line = 1,
+      .pixels = n,
+      .channels = c->y.c,
+      .y = w.y + to,
+      .y_pixel = c->y.stride[2] * c->w.stride[2],
+      .bias = c->bias,
+      .residual = w.residual ? w.residual + residual : NULL,
+      .residual_pixel = c->residual.stride[2] * c->w.stride[2],
+      .lo = c->epilogue.lo,
+      .hi = c->epilogue.hi};
+  c->depthwise->any(&t);
+  bsm_cpu_activate_pixels(&c->epilogue, t.y, t.y_pixel, n, c->y.c);
+}
+
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const deconvolution *c = prepared->impl;
   work w = {.c = c,
@@ -234,6 +356,13 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
             .scratch = r->scratch,
             .slot_size = prepared->scratch_size / (size_t)c->base.slots};
   if (c->has_residual) w.residual = bsm_cpu_input_address(prepared, r, 1);
+  if (c->depthwise) {
+    int64_t lines[3];
+    depthwise_lines(c, lines);
+    bsm_cpu_parallel(r, c->base.slots, c->y.n * lines[0] * lines[1] * lines[2],
+                     depthwise_unit, &w);
+    return BSM_OK;
+  }
   for (int64_t i = 0; i < c->phase_count; i++) {
     w.f = &c->phases[i];
     bsm_cpu_parallel(r, c->base.slots,

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "aten/tensor.h"
 #include "backend/cpu/kernels/convert/half_convert.h"
 #include "base/isa.h"
 
@@ -13,6 +14,7 @@ bsm_cpu_class bsm_cpu_class_of(bsm_dtype dtype) {
     case BSM_DTYPE_FLOAT:
     case BSM_DTYPE_HALF:
     case BSM_DTYPE_BFLOAT16:
+    case BSM_DTYPE_FLOAT8_E4M3FN:
       return BSM_CPU_F32;
     case BSM_DTYPE_DOUBLE:
       return BSM_CPU_F64;
@@ -118,6 +120,8 @@ static void store_narrow(bool half, uint16_t *to, int64_t stride, int64_t n,
 #define AS_IS(x) (x)
 #define AS_INT(x) ((int64_t)(x))
 #define AS_TRUTH(x) ((uint8_t)((x) != 0))
+#define FROM_FLOAT8(x) bsm_float8_to_float(BSM_DTYPE_FLOAT8_E4M3FN, x)
+#define TO_FLOAT8(x) bsm_float_to_float8(BSM_DTYPE_FLOAT8_E4M3FN, x)
 
 /* Copies neighbours that are in memory as they are computed with. */
 static bool copy_neighbours(bsm_dtype dtype, const void *from, int64_t stride,
@@ -151,6 +155,8 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
       LOAD(int32_t, int64_t, AS_INT)
     case BSM_DTYPE_BOOL:
       LOAD(uint8_t, uint8_t, AS_TRUTH)
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      LOAD(uint8_t, float, FROM_FLOAT8)
     default:
       LOAD(int64_t, int64_t, AS_IS)
   }
@@ -194,6 +200,8 @@ void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
       STORE(int32_t, int64_t, AS_I32)
     case BSM_DTYPE_BOOL:
       STORE(uint8_t, uint8_t, AS_TRUTH)
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      STORE(uint8_t, float, TO_FLOAT8)
     default:
       STORE(int64_t, int64_t, AS_IS)
   }
@@ -244,6 +252,7 @@ void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
   }
 }
 
+#define ROUND_TO_FLOAT8(x) FROM_FLOAT8(TO_FLOAT8(x))
 #define NARROW(type, expression)                                   \
   {                                                                \
     type *v = values;                                              \
@@ -269,6 +278,8 @@ void bsm_cpu_narrow(bsm_dtype dtype, void *values, int64_t n) {
       NARROW(int64_t, AS_I32)
     case BSM_DTYPE_BOOL:
       NARROW(uint8_t, AS_TRUTH)
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      NARROW(float, ROUND_TO_FLOAT8)
     default:
       return;
   }

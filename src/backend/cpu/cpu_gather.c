@@ -7,6 +7,7 @@
  * used: a plan from outside may let the output lie over them. */
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_strided.h"
+#include "backend/cpu/kernels/lanes/take.h"
 
 #define UNIT 16384 /* elements */
 #define CHUNK 256  /* indices loaded at once */
@@ -21,6 +22,7 @@ typedef struct gather {
   bsm_cpu_rows tuples, to; /* offsets in the indices, in the output */
   int64_t tuple_count, tuple_length, tuple_stride;
   int64_t size[BSM_MAX_RANK], stride[BSM_MAX_RANK]; /* indexed dims of data */
+  bool single; /* slices of one element, and indices of one dimension */
   /* Elements: 0: output, 1: data without the axis, 2: indices. */
   bsm_cpu_space elements;
 } gather;
@@ -60,6 +62,8 @@ static void prepare_slices(gather *g, const bsm_plan_tensor *x,
   }
   bsm_cpu_space_reduce(&g->outer, false);
   bsm_cpu_space_reduce(&g->inner, true);
+  g->single = g->inner.count == 1 && g->tuple_length == 1 &&
+              g->tuples.rank == 1 && g->to.rank == 1 && bsm_k_takes(g->element);
 }
 
 static void prepare_elements(gather *g, const bsm_plan_tensor *x,
@@ -95,7 +99,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
     g->base.description = "elements";
   } else {
     prepare_slices(g, x, i, y);
-    g->base.description = "slices";
+    g->base.description = g->single ? "single" : "slices";
   }
   out->impl = g;
   return BSM_OK;
@@ -126,6 +130,19 @@ static bsm_status bad_index(int64_t index, int64_t size) {
 static int64_t place_of(int64_t index, int64_t size) {
   if (index < 0) index = index < -size ? -1 : index + size;
   return index < size ? index : -1;
+}
+
+/* The places of n indices of one dimension from an offset on; returns how many
+ * are outside. */
+static int64_t places_of(const gather *g, const char *indices, int64_t offset,
+                         int64_t stride, int64_t n, int64_t *place) {
+  return g->index_dtype == BSM_DTYPE_INT64
+             ? bsm_k_places_i64((const int64_t *)(const void *)indices + offset,
+                                stride, n, g->size[0], g->stride[0], true,
+                                place)
+             : bsm_k_places_i32((const int32_t *)(const void *)indices + offset,
+                                stride, n, g->size[0], g->stride[0], true,
+                                place);
 }
 
 static bsm_status check_slices(const work *w) {
@@ -174,6 +191,29 @@ static void copy_slices(const work *w, const bsm_cpu_cursor *c, int64_t tuple,
   }
 }
 
+/* Elements at the same places of some outer rows. */
+static void single_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const gather *g = w->g;
+  const int64_t first = unit * w->unit;
+  const int64_t end = bsm_cpu_min(first + w->unit, g->outer.count);
+  const int64_t stride = g->to.strides[0];
+  int64_t place[CHUNK];
+  (void)slot;
+  for (int64_t t = 0; t < g->tuple_count; t += CHUNK) {
+    const int64_t n = bsm_cpu_min(CHUNK, g->tuple_count - t);
+    bsm_cpu_cursor c;
+    places_of(g, w->indices, t * g->tuples.strides[0], g->tuples.strides[0], n,
+              place);
+    bsm_cpu_seek(&g->outer, first, &c);
+    for (int64_t i = first; i < end; i++) {
+      bsm_k_take(g->element, w->x + c.offset[1] * g->element, 0, place, n,
+                 w->y + (c.offset[0] + t * stride) * g->element, stride);
+      bsm_cpu_advance(&g->outer, &c, 1);
+    }
+  }
+}
+
 static void slices_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const gather *g = w->g;
@@ -193,34 +233,20 @@ static void slices_unit(void *arg, int64_t unit, int slot) {
   }
 }
 
-/* The indices of a row of the space, n from the cursor on. */
-static void load_indices(const gather *g, const char *indices, int64_t offset,
-                         int64_t stride, int64_t n, int64_t *to) {
-  if (g->index_dtype == BSM_DTYPE_INT64) {
-    const int64_t *from = (const int64_t *)(const void *)indices + offset;
-    for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
-  } else {
-    const int32_t *from = (const int32_t *)(const void *)indices + offset;
-    for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
-  }
-}
-
 static bsm_status check_elements(const work *w) {
   const gather *g = w->g;
   const bsm_cpu_space *s = &g->elements;
   const int64_t stride = s->strides[2][s->rank - 1], size = g->size[0];
-  int64_t index[CHUNK];
+  int64_t place[CHUNK];
   bsm_cpu_cursor c;
   bsm_cpu_seek(s, 0, &c);
   for (int64_t i = 0; i < s->count;) {
     const int64_t n = bsm_cpu_min(CHUNK, bsm_cpu_row_left(s, &c));
-    bool inside = true;
-    load_indices(g, w->indices, c.offset[2], stride, n, index);
-    for (int64_t j = 0; j < n; j++) {
-      inside &= index[j] < size && index[j] >= -size;
-    }
-    for (int64_t j = 0; !inside && j < n; j++) {
-      if (place_of(index[j], size) < 0) return bad_index(index[j], size);
+    const bool bad =
+        size == 0 || places_of(g, w->indices, c.offset[2], stride, n, place);
+    for (int64_t j = 0; bad && j < n; j++) {
+      const int64_t k = load_index(g, w->indices, c.offset[2] + j * stride);
+      if (place_of(k, size) < 0) return bad_index(k, size);
     }
     bsm_cpu_advance(s, &c, n);
     i += n;
@@ -228,35 +254,11 @@ static bsm_status check_elements(const work *w) {
   return BSM_OK;
 }
 
-/* to[i * y_stride] = from[i * x_stride + place[i]]; a place of -1 is nobody's.
- */
-#define TAKE(type)                                                         \
-  {                                                                        \
-    const type *from = (const type *)(const void *)x;                      \
-    type *to = (type *)(void *)y;                                          \
-    for (int64_t i = 0; i < n; i++) {                                      \
-      if (place[i] >= 0) to[i * y_stride] = from[i * x_stride + place[i]]; \
-    }                                                                      \
-    return;                                                                \
-  }
-
-static void take(int64_t element, const char *x, int64_t x_stride, char *y,
-                 int64_t y_stride, const int64_t *place, int64_t n) {
-  switch (element) {
-    case 1:
-      TAKE(uint8_t)
-    case 2:
-      TAKE(uint16_t)
-    case 4:
-      TAKE(uint32_t)
-    case 8:
-      TAKE(uint64_t)
-    default:
-      for (int64_t i = 0; i < n; i++) {
-        if (place[i] < 0) continue;
-        bsm_cpu_copy_row(element, x + (i * x_stride + place[i]) * element, 1,
-                         y + i * y_stride * element, 1, 1);
-      }
+static void take_wide(int64_t element, const char *x, int64_t x_stride, char *y,
+                      int64_t y_stride, const int64_t *place, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    bsm_cpu_copy_row(element, x + (i * x_stride + place[i]) * element, 1,
+                     y + i * y_stride * element, 1, 1);
   }
 }
 
@@ -273,13 +275,16 @@ static void elements_unit(void *arg, int64_t unit, int slot) {
   for (int64_t i = unit * UNIT; i < end;) {
     const int64_t left = bsm_cpu_min(end - i, bsm_cpu_row_left(s, &c));
     const int64_t n = bsm_cpu_min(CHUNK, left);
-    load_indices(g, w->indices, c.offset[2], s->strides[2][last], n, place);
-    for (int64_t j = 0; j < n; j++) {
-      const int64_t k = place_of(place[j], g->size[0]);
-      place[j] = k < 0 ? -1 : k * g->stride[0];
+    const char *x = w->x + c.offset[1] * g->element;
+    char *y = w->y + c.offset[0] * g->element;
+    places_of(g, w->indices, c.offset[2], s->strides[2][last], n, place);
+    if (bsm_k_takes(g->element)) {
+      bsm_k_take(g->element, x, s->strides[1][last], place, n, y,
+                 s->strides[0][last]);
+    } else {
+      take_wide(g->element, x, s->strides[1][last], y, s->strides[0][last],
+                place, n);
     }
-    take(g->element, w->x + c.offset[1] * g->element, s->strides[1][last],
-         w->y + c.offset[0] * g->element, s->strides[0][last], place, n);
     bsm_cpu_advance(s, &c, n);
     i += n;
   }
@@ -301,6 +306,12 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const int64_t total = g->outer.count * g->tuple_count;
   if (total == 0 || g->inner.count == 0) return BSM_OK;
   BSM_TRY(check_slices(&w));
+  if (g->single) {
+    w.unit = bsm_cpu_max(1, UNIT / g->tuple_count);
+    bsm_cpu_parallel(r, g->base.slots, bsm_cpu_div_up(g->outer.count, w.unit),
+                     single_unit, &w);
+    return BSM_OK;
+  }
   w.unit = bsm_cpu_max(1, UNIT / g->inner.count);
   bsm_cpu_parallel(r, g->base.slots, bsm_cpu_div_up(total, w.unit), slices_unit,
                    &w);

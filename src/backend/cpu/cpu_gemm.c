@@ -243,7 +243,7 @@ static void choose_fetch(const unit_state *u, int64_t index, int64_t width,
 static bsm_k_gemm_fn *const *choose_kernels(const bsm_cpu_gemm *g, int64_t rest,
                                             int64_t *width) {
   const bsm_k_gemm *k = g->kernels;
-  *width = BSM_K_PANEL;
+  *width = g->thin ? k->thin_columns : BSM_K_PANEL;
   if (g->thin) return k->thin;
   if (rest <= BSM_K_HALF_PANEL) return k->half;
   if (rest <= BSM_K_PANEL + BSM_K_HALF_PANEL) return k->single;

@@ -10,6 +10,7 @@
 
 /* The drivers of such steps: BSM_CPU_HALF_KINDS. */
 extern const bsm_cpu_kind bsm_cpu_half_convolution;
+extern const bsm_cpu_kind bsm_cpu_half_deconvolution;
 extern const bsm_cpu_kind bsm_cpu_half_matrix_multiply;
 
 /* The first member of the impl of a step. */

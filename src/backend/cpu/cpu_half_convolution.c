@@ -7,8 +7,8 @@
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
   uint64_t size;
-  BSM_TRY(
-      bsm_cpu_check_images(plan, step, bsm_step_output(plan, step, 0)->dtype));
+  BSM_TRY(bsm_cpu_check_images(plan, step,
+                               bsm_step_output(plan, step, 0)->dtype, false));
   BSM_TRY(bsm_cpu_packed_half_size(step, x->dims.d[1], &size));
   return bsm_check_weights(plan, step, 0, size);
 }

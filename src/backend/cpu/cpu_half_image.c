@@ -6,8 +6,9 @@
  * are: no windows are copied, but bands of the image into a frame of zeros.
  * With strides of 1 the outputs of a whole band are evenly apart, as those at
  * the ends of rows, whose windows would reach into the next row, are computed
- * too and left out; otherwise it is the outputs of a row. The taps of a line of
- * the window are one run of elements, where images have one group. */
+ * too and left out, where they are not many; otherwise it is the outputs of a
+ * row, for which lines of the window that lie in the padding are left out. The
+ * taps of a line are one run of elements, where images have one group. */
 #include <string.h>
 
 #include "backend/cpu/cpu_half_results.h"
@@ -35,6 +36,7 @@ typedef struct image_product {
   bsm_image x, y, residual;
   int64_t groups, ci, co; /* maps of a group */
   int64_t pixel, apart;   /* elements of a pixel of a band, and to the next */
+  int64_t tap_maps;       /* elements of a tap of the constant */
   bool flat;              /* outputs of a band are evenly apart */
   int64_t columns, pitch; /* of a band: input columns that are read, and all */
   int64_t taps, depth;    /* runs of a row of A, and their pairs */
@@ -93,10 +95,8 @@ static bsm_status lay_out_taps(const bsm_cpu_prepare *p, image_product *c) {
   const bool lines =
       c->groups == 1 && w->dilation[2] == 1 && c->apart == c->pixel;
   const int64_t run = lines ? w->kernel[2] : 1;
-  const int64_t maps = c->groups == 1 ? c->pixel : c->ci;
   c->taps = w->kernel[1] * w->kernel[2] / run;
-  c->depth = run * maps / 2;
-  c->b_panel = c->taps * c->depth * PAIR * BSM_PANEL;
+  c->depth = run * c->tap_maps / 2;
   int64_t *offset = BSM_NEW_ARRAY(p->arena, int64_t, (size_t)c->taps);
   BSM_TRY_ALLOC(offset);
   c->offset = offset;
@@ -118,7 +118,10 @@ static bsm_status choose_blocks(image_product *c, int threads,
   const int64_t fit = BAND_BYTES / bsm_cpu_max(1, row) - reach(&c->w, 1, 1);
   const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
   int64_t band_size;
-  c->band = bsm_cpu_max(1, bsm_cpu_min(fit / c->w.stride[1] + 1, height));
+  /* At least half of the rows that a band reads are its own. */
+  const int64_t least_band = bsm_cpu_max(1, reach(&c->w, 1, 1) - 1);
+  c->band = bsm_cpu_min(bsm_cpu_max(least_band, fit / c->w.stride[1] + 1),
+                        bsm_cpu_max(1, height));
   if (threads > 1) {
     const int64_t part = bsm_cpu_div_up(height * c->y.n, wanted);
     const int64_t least = bsm_cpu_div_up(MOST_ROWS, c->pitch);
@@ -161,16 +164,54 @@ static void choose_frame(image_product *c) {
   }
 }
 
+/* The taps of dimension d without those before and behind that lie in the
+ * padding for all outputs; returns how many were before. */
+static int64_t trim(image_product *c, int d) {
+  bsm_step_window *w = &c->w;
+  const int64_t size = c->x.size[d], outputs = c->y.size[d];
+  const int64_t *dilation = &w->dilation[d];
+  const int64_t outside = w->pre_padding[d] - (outputs - 1) * w->stride[d];
+  int64_t first = outside > 0 ? bsm_cpu_div_up(outside, *dilation) : 0;
+  first = bsm_cpu_min(first, w->pre_padding[d] / *dilation);
+  first = bsm_cpu_min(first, w->kernel[d] - 1);
+  const int64_t end =
+      (bsm_cpu_max(size, 1) - 1 + w->pre_padding[d]) / *dilation + 1;
+  w->kernel[d] = bsm_cpu_max(1, bsm_cpu_min(end, w->kernel[d]) - first);
+  w->pre_padding[d] -= first * *dilation;
+  w->post_padding[d] =
+      bsm_cpu_max(0, reach(w, d, outputs) - w->pre_padding[d] - size);
+  return first;
+}
+
+/* Where what is left of a line follows what is left of the one before. */
+static void trim_window(image_product *c) {
+  const int64_t line = c->w.kernel[2];
+  int64_t first = trim(c, 1) * line;
+  if (c->w.kernel[1] == 1) first += trim(c, 2);
+  c->b += first * c->tap_maps * BSM_PANEL * ELEMENT;
+}
+
+/* Tiles of a row are not always full, and share less of the constant: they are
+ * worth it where more than a quarter of a band's outputs would be left out. */
+static bool is_flat(const image_product *c) {
+  return c->w.stride[1] == 1 && c->w.stride[2] == 1 &&
+         3 * c->pitch <= 4 * bsm_cpu_round_up(c->y.size[2], BSM_PANEL);
+}
+
 static bsm_status init(const bsm_cpu_prepare *p, image_product *c) {
   const bsm_step_convolution *params = &p->step->params->convolution;
   c->groups = params->groups;
   c->ci = c->x.c / c->groups;
   c->co = params->out_maps / c->groups;
   c->pixel = bsm_cpu_round_up(c->x.c, 2);
-  c->flat = c->w.stride[1] == 1 && c->w.stride[2] == 1;
-  choose_frame(c);
+  c->tap_maps = c->groups == 1 ? c->pixel : c->ci;
+  c->b_panel =
+      c->w.kernel[1] * c->w.kernel[2] * c->tap_maps * BSM_PANEL * ELEMENT;
   c->b = bsm_cpu_weights(p, 0);
   if (c->pixel != c->x.c) BSM_TRY(fill_pixels(p, c));
+  trim_window(c);
+  choose_frame(c);
+  c->flat = is_flat(c);
   BSM_TRY(lay_out_taps(p, c));
   return bsm_cpu_half_results_init(p, &params->epilogue, c->groups, c->co,
                                    &c->results);
@@ -267,6 +308,22 @@ static int64_t offset_of(const band *b, const bsm_image *i, int64_t row,
          column * i->stride[2] + b->group * c->co;
 }
 
+/* The lines of the window that are not in the padding for an output row, and
+ * one of zeros where all are. */
+static void find_lines(const band *b, int64_t row, int64_t *first,
+                       int64_t *count) {
+  const image_product *c = b->w->impl;
+  const bsm_step_window *w = &c->w;
+  *first = 0;
+  *count = w->kernel[1];
+  if (c->flat) return;
+  bsm_cpu_clip_taps((b->row + row) * w->stride[1] - w->pre_padding[1],
+                    w->dilation[1], w->kernel[1], c->x.size[1], first, count);
+  if (*count) return;
+  *first = 0;
+  *count = 1;
+}
+
 /* Outputs at .. at + count - 1 of those that lie evenly, from row `row` of the
  * band on. */
 static void run_tile(const band *b, int64_t row, int64_t at, int64_t count,
@@ -279,27 +336,36 @@ static void run_tile(const band *b, int64_t row, int64_t at, int64_t count,
   const int64_t panel = b->group * bsm_cpu_div_up(c->co, BSM_PANEL);
   const int64_t first =
       (row * c->w.stride[1] * c->pitch + at * c->w.stride[2]) * c->apart;
-  c->tiles(&(bsm_k_half_rows){
-      .a = (const uint8_t *)(b->from + first + b->group * c->ci),
-      .a_stride = c->w.stride[2] * c->apart * ELEMENT,
-      .rows = count,
-      .taps = c->taps,
-      .offset = c->offset,
-      .groups = c->depth,
-      .b = (const int8_t *)c->b + (panel + column / BSM_PANEL) * c->b_panel,
-      .b_panel = c->b_panel,
-      .panels = bsm_cpu_div_up(n, BSM_PANEL),
-      .sums = b->sums,
-      .sums_stride = COLUMNS});
-  for (int64_t i = 0; i < count; i++) {
-    const int64_t line = row + (c->flat ? (at + i) / c->pitch : 0);
-    const int64_t to = c->flat ? (at + i) % c->pitch : at + i;
+  int64_t line = row + (c->flat ? at / c->pitch : 0);
+  int64_t to = c->flat ? at % c->pitch : at;
+  for (int64_t i = 0; i < count; i++, to++) {
+    if (c->flat && to == c->pitch) {
+      line++;
+      to = 0;
+    }
     const bool left_out = to >= c->y.size[2];
     y[i] = left_out ? b->nowhere : w->y + offset_of(b, &c->y, line, to);
     if (!w->residual) continue;
     residual[i] = left_out ? b->nowhere
                            : w->residual + offset_of(b, &c->residual, line, to);
   }
+  int64_t tap, taps;
+  find_lines(b, row, &tap, &taps);
+  tap *= c->taps / c->w.kernel[1];
+  taps *= c->taps / c->w.kernel[1];
+  c->tiles(&(bsm_k_half_rows){
+      .a = (const uint8_t *)(b->from + first + b->group * c->ci),
+      .a_stride = c->w.stride[2] * c->apart * ELEMENT,
+      .rows = count,
+      .taps = taps,
+      .offset = c->offset + tap,
+      .groups = c->depth,
+      .b = (const int8_t *)c->b + (panel + column / BSM_PANEL) * c->b_panel +
+           tap * c->depth * PAIR * BSM_PANEL,
+      .b_panel = c->b_panel,
+      .panels = bsm_cpu_div_up(n, BSM_PANEL),
+      .sums = b->sums,
+      .sums_stride = COLUMNS});
   bsm_cpu_half_results_store(&c->results,
                              &(bsm_cpu_half_block){.sums = b->sums,
                                                    .sums_stride = COLUMNS,

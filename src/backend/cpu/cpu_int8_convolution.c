@@ -6,6 +6,7 @@
  * block, from which the epilogue makes the output. Sums are exact, so nothing
  * depends on how the work is cut. */
 #include "backend/cpu/cpu_int8_convolution.h"
+#include "aten/tensor.h"
 #include "backend/cpu/cpu_half.h"
 #include "backend/cpu/cpu_pack.h"
 
@@ -19,7 +20,7 @@
 typedef bsm_cpu_int8_convolution convolution;
 
 static bsm_status check_image(const bsm_plan_tensor *t, const char *what) {
-  if (bsm_cpu_is_half(t->dtype)) {
+  if (bsm_cpu_is_half(t->dtype) || bsm_dtype_is_float8(t->dtype)) {
     return BSM_FAIL(BSM_UNSUPPORTED, "the %s is %s", what,
                     bsm_dtype_name(t->dtype));
   }
@@ -50,18 +51,18 @@ static void pixel_rows(bsm_cpu_rows *rows, const bsm_image *i) {
       (int64_t[]){i->n_stride, i->stride[0], i->stride[1], i->stride[2]});
 }
 
-/* Scales, biases and offsets, each group of maps in whole panels. */
+/* Scales, biases and offsets, each group of maps in whole panels; or all maps
+ * side by side, with as many columns behind them as a kernel reads. */
 static bsm_status lay_out_columns(const bsm_cpu_prepare *p, convolution *c) {
   const float *scale = bsm_cpu_weights(p, 1);
   const int32_t *offset = bsm_cpu_weights(p, 2);
   const int64_t maps = c->groups * c->co;
-  const int64_t width = bsm_cpu_round_up(c->co, COLUMNS);
-  const size_t count = (size_t)(c->groups * width);
+  const size_t count = (size_t)(c->groups * c->width + COLUMNS);
   float *to = BSM_NEW_ARRAY(p->arena, float, 2 * count);
   int32_t *offsets = BSM_NEW_ARRAY(p->arena, int32_t, count);
   if (!to || !offsets) return BSM_FAIL_OOM();
   for (int64_t o = 0; o < maps; o++) {
-    const int64_t at = o / c->co * width + o % c->co;
+    const int64_t at = o / c->co * c->width + o % c->co;
     to[at] = scale[o];
     to[(int64_t)count + at] = scale[maps + o];
     offsets[at] = offset[o];
@@ -72,25 +73,39 @@ static bsm_status lay_out_columns(const bsm_cpu_prepare *p, convolution *c) {
   return BSM_OK;
 }
 
+/* What is cut into blocks of columns, one for each of `sets` groups. */
+typedef struct columns {
+  int64_t sets, maps;
+  int64_t step;  /* computed at once */
+  int64_t bytes; /* of the kernel for a step */
+} columns;
+
+static columns columns_of(const convolution *c) {
+  const int64_t depth = c->windows.depth;
+  return c->together ? (columns){1, c->groups * c->co, c->together * c->co,
+                                 c->together * BSM_PANEL * depth}
+                     : (columns){c->groups, c->co, COLUMNS, COLUMNS * depth};
+}
+
 /* Columns whose part of the kernel stays in the second-level cache, and rows in
  * as many units as keep the threads busy. */
 static void plan_blocks(convolution *c, int threads) {
-  const int64_t pairs =
-      bsm_cpu_max(1, BLOCK_BYTES / (c->windows.depth * COLUMNS));
+  const columns all = columns_of(c);
+  const int64_t steps = bsm_cpu_max(1, BLOCK_BYTES / all.bytes);
   c->column_block =
-      bsm_cpu_min(pairs * COLUMNS, bsm_cpu_round_up(c->co, COLUMNS));
+      bsm_cpu_min(steps * all.step, bsm_cpu_round_up(all.maps, all.step));
   const int64_t rows = c->tiles ? 2 * c->tiling.rows : ROWS;
   c->row_block = bsm_cpu_round_up(c->rows, rows);
   if (threads == 1) return;
   const int64_t wanted = 4 * (int64_t)threads;
-  int64_t blocks = c->groups * bsm_cpu_div_up(c->co, c->column_block);
+  int64_t blocks = all.sets * bsm_cpu_div_up(all.maps, c->column_block);
   const int64_t tiles = bsm_cpu_div_up(c->rows, rows);
   const int64_t parts =
       bsm_cpu_max(1, bsm_cpu_min(tiles, bsm_cpu_div_up(wanted, blocks)));
   c->row_block = bsm_cpu_div_up(tiles, parts) * rows;
   blocks *= parts;
-  while (blocks < wanted && c->column_block >= 2 * COLUMNS) {
-    c->column_block = bsm_cpu_round_up(c->column_block / 2, COLUMNS);
+  while (blocks < wanted && c->column_block >= 2 * all.step) {
+    c->column_block = bsm_cpu_round_up(c->column_block / 2, all.step);
     blocks *= 2;
   }
 }
@@ -121,13 +136,23 @@ static bsm_status init(const bsm_cpu_prepare *p, convolution *c) {
   c->groups = c->depthwise ? 1 : params->groups;
   c->ci = in_maps / c->groups;
   c->co = out.c / c->groups;
-  if ((p->isa & BSM_K_ISA_AMX) && !c->depthwise) c->tiles = c->kernels->tiles;
+  /* Tiles of few columns are half empty, and their windows are copied. */
+  const bool narrow = c->groups > 1 && c->co <= BSM_PANEL;
+  if ((p->isa & BSM_K_ISA_AMX) && !c->depthwise && !narrow) {
+    c->tiles = c->kernels->tiles;
+  }
   c->kernel = bsm_cpu_weights(p, 0);
   c->epilogue =
       bsm_cpu_make_epilogue(&params->epilogue, bsm_k_math_select(p->isa));
-  return bsm_cpu_byte_windows_init(p, &params->window, c->ci,
-                                   (uint8_t)c->params->x_zero, c->depthwise,
-                                   &c->windows);
+  BSM_TRY(bsm_cpu_byte_windows_init(p, &params->window, c->ci,
+                                    (uint8_t)c->params->x_zero, c->depthwise,
+                                    &c->windows));
+  /* A panel of sums is stored for each group: the last one has to fit. */
+  if (narrow && c->co > 0 && !c->windows.copies) {
+    c->together = BSM_PANEL / c->co + 1;
+  }
+  c->width = c->together ? c->co : bsm_cpu_round_up(c->co, COLUMNS);
+  return BSM_OK;
 }
 
 static bsm_status split_pairs(const bsm_cpu_prepare *p, convolution *c) {
@@ -172,43 +197,56 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
 
 /* ---- run ---- */
 
+static void multiply_maps(const convolution *c, const uint8_t *const *a,
+                          int64_t rows, int64_t column, int64_t n,
+                          bsm_k_int8_depthwise_kernel *kernel, int32_t *sums) {
+  kernel(&(bsm_k_int8_depthwise){.a = a,
+                                 .rows = rows,
+                                 .taps = c->windows.taps,
+                                 .column = column,
+                                 .n = n,
+                                 .w = c->kernel,
+                                 .w_tap = bsm_cpu_round_up(c->co, BSM_PANEL),
+                                 .offset = c->offset + column,
+                                 .sums = sums});
+}
+
+/* The last maps are computed with some before them. Returns where the sums of
+ * the first of the `n` columns are. */
+static int32_t *multiply_depthwise(const convolution *c,
+                                   const uint8_t *const *a, int64_t rows,
+                                   int64_t column, int64_t n, int32_t *sums) {
+  const bool fits = c->product->depthwise && c->co >= COLUMNS &&
+                    c->windows.taps <= BSM_K_INT8_MAX_TAPS;
+  const int64_t first = fits ? column + n - COLUMNS : column;
+  multiply_maps(c, a, rows, first, column + n - first,
+                fits ? c->product->depthwise : c->kernels->depthwise, sums);
+  return sums + column - first;
+}
+
 /* The sums of `n` columns, at most COLUMNS. */
-static void multiply(const convolution *c, const uint8_t *const *a,
-                     int64_t rows, int64_t group, int64_t column, int64_t n,
-                     int32_t *sums) {
+static int32_t *multiply(const convolution *c, const uint8_t *const *a,
+                         int64_t rows, int64_t group, int64_t column, int64_t n,
+                         int32_t *sums) {
+  if (c->depthwise) return multiply_depthwise(c, a, rows, column, n, sums);
   const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
-  const int32_t *offset =
-      c->offset + group * bsm_cpu_round_up(c->co, COLUMNS) + column;
-  if (c->depthwise) {
-    const bool whole = c->product->depthwise && n == COLUMNS &&
-                       c->windows.taps <= BSM_K_INT8_MAX_TAPS;
-    (whole ? c->product->depthwise : c->kernels->depthwise)(
-        &(bsm_k_int8_depthwise){.a = a,
-                                .rows = rows,
-                                .taps = c->windows.taps,
-                                .column = column,
-                                .n = n,
-                                .w = c->kernel,
-                                .w_tap = panels * BSM_PANEL,
-                                .offset = offset,
-                                .sums = sums});
-    return;
-  }
   const int64_t panel = c->windows.depth * BSM_PANEL;
   const int64_t taps = c->windows.copies ? 1 : c->windows.taps;
   const int64_t first = group * panels + column / BSM_PANEL;
   bsm_k_int8_rest rest = c->split.rest;
   if (c->product->split) rest.first += first * BSM_PANEL / c->product->split;
-  c->product->tile(&(bsm_k_int8_tile){.a = a,
-                                      .rows = rows,
-                                      .taps = taps,
-                                      .groups = c->windows.depth / DEPTH / taps,
-                                      .b = c->kernel + first * panel,
-                                      .b_panel = panel,
-                                      .panels = bsm_cpu_div_up(n, BSM_PANEL),
-                                      .offset = offset,
-                                      .sums = sums,
-                                      .rest = rest});
+  c->product->tile(
+      &(bsm_k_int8_tile){.a = a,
+                         .rows = rows,
+                         .taps = taps,
+                         .groups = c->windows.depth / DEPTH / taps,
+                         .b = c->kernel + first * panel,
+                         .b_panel = panel,
+                         .panels = bsm_cpu_div_up(n, BSM_PANEL),
+                         .offset = c->offset + group * c->width + column,
+                         .sums = sums,
+                         .rest = rest});
+  return sums;
 }
 
 static void tile(const bsm_cpu_int8_work *w, const bsm_cpu_int8_part *part,
@@ -222,8 +260,33 @@ static void tile(const bsm_cpu_int8_work *w, const bsm_cpu_int8_part *part,
   const int64_t end = part->column + part->columns;
   for (int64_t j = part->column; j < end; j += COLUMNS) {
     const int64_t n = bsm_cpu_min(COLUMNS, end - j);
-    multiply(c, a, rows, part->group, j, n, sums);
-    bsm_cpu_int8_finish(c, &results, part->group, j, n, rows, sums,
+    const int32_t *made = multiply(c, a, rows, part->group, j, n, sums);
+    bsm_cpu_int8_finish(c, &results, part->group, j, n, rows, made,
+                        (float *)(void *)(sums + ROWS * COLUMNS));
+  }
+}
+
+/* Groups of few maps: windows are found once for all of them. */
+static void tile_of_groups(const bsm_cpu_int8_work *w,
+                           const bsm_cpu_int8_part *part, int64_t row,
+                           int64_t rows, uint8_t *scratch) {
+  const convolution *c = w->c;
+  int32_t *sums = (int32_t *)(void *)(scratch + c->windows_size);
+  int64_t group = part->column / c->co;
+  const uint8_t **a = (const uint8_t **)(void *)scratch;
+  bsm_cpu_byte_windows_find(&c->windows, w->x + group * c->ci, row, rows,
+                            scratch);
+  bsm_cpu_int8_results results;
+  bsm_cpu_int8_point_to_results(w, row, rows, 0, &results);
+  const int64_t end = part->column + part->columns;
+  const int64_t step = c->together * c->co;
+  for (int64_t j = part->column; j < end; j += step) {
+    const int64_t n = bsm_cpu_min(step, end - j);
+    for (int64_t k = 0; k < n; k += c->co, group++) {
+      multiply(c, a, rows, group, 0, c->co, sums + k);
+      for (int64_t i = 0; i < c->windows.taps * rows; i++) a[i] += c->ci;
+    }
+    bsm_cpu_int8_finish(c, &results, 0, j, n, rows, sums,
                         (float *)(void *)(sums + ROWS * COLUMNS));
   }
 }
@@ -231,8 +294,9 @@ static void tile(const bsm_cpu_int8_work *w, const bsm_cpu_int8_part *part,
 static void unit(void *arg, int64_t index, int slot) {
   const bsm_cpu_int8_work *w = arg;
   const convolution *c = w->c;
+  const int64_t maps = columns_of(c).maps;
   const int64_t row_blocks = bsm_cpu_div_up(c->rows, c->row_block);
-  const int64_t column_blocks = bsm_cpu_div_up(c->co, c->column_block);
+  const int64_t column_blocks = bsm_cpu_div_up(maps, c->column_block);
   const int64_t first = index % row_blocks * c->row_block;
   const int64_t column = index / row_blocks % column_blocks * c->column_block;
   const bsm_cpu_int8_part part = {
@@ -240,14 +304,15 @@ static void unit(void *arg, int64_t index, int slot) {
       .row = first,
       .row_end = bsm_cpu_min(first + c->row_block, c->rows),
       .column = column,
-      .columns = bsm_cpu_min(c->column_block, c->co - column)};
+      .columns = bsm_cpu_min(c->column_block, maps - column)};
   uint8_t *scratch = w->scratch + (size_t)slot * w->slot_size;
   if (c->tiles) {
     bsm_cpu_int8_run_tiles(w, &part, scratch);
     return;
   }
   for (int64_t row = first; row < part.row_end; row += ROWS) {
-    tile(w, &part, row, bsm_cpu_min(ROWS, part.row_end - row), scratch);
+    (c->together ? tile_of_groups : tile)(
+        w, &part, row, bsm_cpu_min(ROWS, part.row_end - row), scratch);
   }
 }
 
@@ -261,7 +326,8 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
           c->has_residual ? bsm_cpu_input_address(prepared, r, 1) : NULL,
       .scratch = r->scratch,
       .slot_size = prepared->scratch_size / (size_t)c->base.slots};
-  const int64_t units = c->groups * bsm_cpu_div_up(c->co, c->column_block) *
+  const columns all = columns_of(c);
+  const int64_t units = all.sets * bsm_cpu_div_up(all.maps, c->column_block) *
                         bsm_cpu_div_up(c->rows, c->row_block);
   bsm_cpu_parallel(r, c->base.slots, units, unit, &w);
   return BSM_OK;

@@ -27,9 +27,13 @@ typedef struct bsm_cpu_int8_convolution {
   bool depthwise;
   bool is_tame; /* for `finish_bytes` of the kernels */
   int64_t rows, groups, ci, co;
+  /* Groups of few maps whose results are made at once, of sums that lie side by
+   * side; 0: each group is computed by itself. */
+  int64_t together;
   const int8_t *kernel;
   bsm_cpu_int8_split split; /* its halved pairs, where the product needs that */
-  const float *scale, *bias; /* [groups][panels of a group][16] */
+  int64_t width;            /* columns of a group, of which `co` are maps */
+  const float *scale, *bias; /* [groups][width] */
   const int32_t *offset;
   bsm_cpu_epilogue epilogue;
   bsm_cpu_int8_tiling tiling;
@@ -47,7 +51,8 @@ typedef struct bsm_cpu_int8_work {
   size_t slot_size;
 } bsm_cpu_int8_work;
 
-/* What a unit computes: rows and columns of a group. */
+/* What a unit computes: rows and columns of a group; of all maps, where groups
+ * are computed together. */
 typedef struct bsm_cpu_int8_part {
   int64_t group, row, row_end, column, columns;
 } bsm_cpu_int8_part;

@@ -22,8 +22,7 @@ bool bsm_cpu_int8_is_tame(const bsm_cpu_int8_convolution *c) {
   }
   const double sum = 255.0 * 128 * (double)c->windows.depth;
   const double residual = 255 * fabs(q->residual_scale);
-  const int64_t width = c->groups * bsm_cpu_round_up(c->co, COLUMNS);
-  for (int64_t i = 0; i < width; i++) {
+  for (int64_t i = 0; i < c->groups * c->width; i++) {
     const double most =
         (sum + fabs((double)c->offset[i])) * fabs((double)c->scale[i]) +
         fabs((double)c->bias[i]) + residual;
@@ -76,7 +75,7 @@ void bsm_cpu_int8_finish(const bsm_cpu_int8_convolution *c,
                          const bsm_cpu_int8_results *p, int64_t group,
                          int64_t column, int64_t n, int64_t rows,
                          const int32_t *sums, float *block) {
-  const int64_t at = group * bsm_cpu_round_up(c->co, COLUMNS) + column;
+  const int64_t at = group * c->width + column;
   float *blocks[ROWS];
   bsm_k_int8_finish f = make_finish(c, p, at, column);
   f.sums = sums;
@@ -86,16 +85,20 @@ void bsm_cpu_int8_finish(const bsm_cpu_int8_convolution *c,
     (c->is_tame ? c->kernels->finish_bytes : c->kernels->finish)(&f);
     return;
   }
-  for (int64_t i = 0; i < rows; i++) blocks[i] = block + i * COLUMNS;
+  for (int64_t i = 0; i < rows; i++) blocks[i] = block + i * n;
   f.y = blocks;
   f.y_column = 0;
   c->kernels->finish(&f);
-  for (int64_t i = 0; i < rows; i++) {
-    float *v = block + i * COLUMNS;
-    c->epilogue.activation(v, c->y_is_float ? p->y[i] + column : v, n,
-                           c->epilogue.alpha, c->epilogue.beta);
-    if (!c->y_is_float) {
-      c->kernels->quantize(v, n, &f.grid, p->y_bytes[i] + column);
+  if (c->y_is_float) {
+    for (int64_t i = 0; i < rows; i++) {
+      c->epilogue.activation(blocks[i], p->y[i] + column, n, c->epilogue.alpha,
+                             c->epilogue.beta);
     }
+    return;
+  }
+  c->epilogue.activation(block, block, rows * n, c->epilogue.alpha,
+                         c->epilogue.beta);
+  for (int64_t i = 0; i < rows; i++) {
+    c->kernels->quantize(blocks[i], n, &f.grid, p->y_bytes[i] + column);
   }
 }

@@ -94,7 +94,6 @@ static void run_rows(const bsm_cpu_int8_work *w, const bsm_cpu_int8_part *part,
                      int64_t row, int64_t rows, uint8_t *scratch) {
   const convolution *c = w->c;
   const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
-  const int64_t width = bsm_cpu_round_up(c->co, COLUMNS);
   uint8_t *after =
       scratch + bsm_cpu_align((uint64_t)(ROWS * c->tiling.copy_row + LINE));
   int32_t *sums = (int32_t *)(void *)after;
@@ -108,7 +107,7 @@ static void run_rows(const bsm_cpu_int8_work *w, const bsm_cpu_int8_part *part,
     const int64_t n = bsm_cpu_min(COLUMNS, end - j);
     t.b = c->kernel + (part->group * panels + j / BSM_PANEL) * t.b_panel;
     t.panels = bsm_cpu_div_up(n, BSM_PANEL);
-    t.offset = c->offset + part->group * width + j;
+    t.offset = c->offset + part->group * c->width + j;
     c->tiles->multiply(&t);
     bsm_cpu_int8_finish(c, &results, part->group, j, n, rows, sums,
                         (float *)(void *)(sums + ROWS * COLUMNS));

@@ -13,8 +13,9 @@
   X(MATRIX_MULTIPLY, typed_matrix_multiply)
 
 /* Those that have one for products of half and bfloat16 (cpu_half.h). */
-#define BSM_CPU_HALF_KINDS(X)      \
-  X(CONVOLUTION, half_convolution) \
+#define BSM_CPU_HALF_KINDS(X)          \
+  X(CONVOLUTION, half_convolution)     \
+  X(DECONVOLUTION, half_deconvolution) \
   X(MATRIX_MULTIPLY, half_matrix_multiply)
 
 /* Those that have one for matrices of few bits (cpu_forms.h). */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "backend/cpu/cpu_phases.h"
 #include "backend/cpu/cpu_recurrent.h"
 #include "backend/cpu/cpu_winograd.h"
 #include "backend/cpu/kernels/few_bits/few_bits_f32.h"
@@ -148,8 +149,8 @@ bsm_status bsm_cpu_packed_int8_size(const bsm_step_convolution *p,
   return BSM_OK;
 }
 
-bsm_status bsm_cpu_packed_half_size(const bsm_plan_step *step, int64_t in_maps,
-                                    uint64_t *size) {
+static bsm_status half_size(const bsm_plan_step *step, int64_t in_maps,
+                            uint64_t *size) {
   const bsm_step_convolution *c = &step->params->convolution;
   const bsm_step_matrix_multiply *m = &step->params->matrix_multiply;
   const bool is_matrix = step->kind == BSM_STEP_MATRIX_MULTIPLY;
@@ -175,6 +176,25 @@ bsm_status bsm_cpu_packed_half_size(const bsm_plan_step *step, int64_t in_maps,
     return BSM_FAIL(BSM_CORRUPT, "the kernel is too large");
   }
   *size = (uint64_t)count * sizeof(uint16_t);
+  return BSM_OK;
+}
+
+/* Of all phases. */
+bsm_status bsm_cpu_packed_half_size(const bsm_plan_step *step, int64_t in_maps,
+                                    uint64_t *size) {
+  if (step->kind != BSM_STEP_DECONVOLUTION) {
+    return half_size(step, in_maps, size);
+  }
+  const bsm_step_convolution *p = &step->params->convolution;
+  BSM_TRY(bsm_cpu_check_phases(p));
+  *size = 0;
+  for (int64_t i = 0; i < bsm_cpu_phase_count(p); i++) {
+    bsm_cpu_phase f;
+    uint64_t bytes;
+    bsm_cpu_phase_of(p, i, &f);
+    BSM_TRY(half_size(&f.step, in_maps, &bytes));
+    *size += bytes;
+  }
   return BSM_OK;
 }
 
@@ -309,6 +329,70 @@ static void pack_half_matrix(const bsm_step_matrix_multiply *p,
   }
 }
 
+static void pack_half_kernel(const bsm_step_convolution *p, int64_t in_maps,
+                             const packing *data) {
+  if (!bsm_cpu_is_half_depthwise(p, in_maps)) {
+    pack_in_groups(p, in_maps, data);
+  } else if (bsm_cpu_is_depthwise(p, in_maps)) {
+    pack_depthwise(p, data);
+  } else {
+    pack_grouped(p, in_maps, data);
+  }
+}
+
+/* The kernel of a phase, [out, in / groups, taps], of one that is
+ * [in, out / groups, taps]. */
+static void take_phase(const bsm_step_convolution *p, int64_t in_maps,
+                       const bsm_cpu_phase *f, const uint16_t *values,
+                       uint16_t *to) {
+  const int64_t *all = p->window.kernel;
+  const int64_t *kernel = f->params.convolution.window.kernel;
+  const int64_t ci = in_maps / p->groups, co = p->out_maps / p->groups;
+  const int64_t taps = kernel[0] * kernel[1] * kernel[2];
+  for (int64_t t = 0; t < taps; t++) {
+    int64_t from = 0, before = taps;
+    for (int d = 0; d < 3; d++) {
+      before /= kernel[d];
+      from = from * all[d] + f->last[d] - t / before % kernel[d] * f->apart[d];
+    }
+    for (int64_t o = 0; o < p->out_maps; o++) {
+      const int64_t first = o / co * ci * co + o % co;
+      for (int64_t i = 0; i < ci; i++) {
+        to[(o * ci + i) * taps + t] =
+            values[(first + i * co) * all[0] * all[1] * all[2] + from];
+      }
+    }
+  }
+}
+
+static bsm_status pack_phases(const bsm_step_convolution *p, int64_t in_maps,
+                              const packing *data, bsm_arena *arena) {
+  uint16_t *packed = (uint16_t *)(void *)data->packed;
+  for (int64_t i = 0; i < bsm_cpu_phase_count(p); i++) {
+    bsm_cpu_phase f;
+    uint64_t size;
+    bsm_cpu_phase_of(p, i, &f);
+    const bsm_step_convolution *own = &f.params.convolution;
+    const int64_t *kernel = own->window.kernel;
+    const bool has_taps = f.last[0] >= 0 && f.last[1] >= 0 && f.last[2] >= 0;
+    BSM_TRY(half_size(&f.step, in_maps, &size));
+    if (has_taps) {
+      uint16_t *values = BSM_NEW_ARRAY(
+          arena, uint16_t,
+          (size_t)(kernel[0] * kernel[1] * kernel[2] * p->out_maps) *
+              (size_t)(in_maps / p->groups));
+      BSM_TRY_ALLOC(values);
+      take_phase(p, in_maps, &f, (const uint16_t *)(const void *)data->values,
+                 values);
+      pack_half_kernel(own, in_maps,
+                       &(packing){(const uint8_t *)values, (uint8_t *)packed,
+                                  sizeof(*packed)});
+    }
+    packed += size / sizeof(*packed);
+  }
+  return BSM_OK;
+}
+
 static bsm_status pack_half(const bsm_plan_step *step, int64_t in_maps,
                             const packing *data, bool transposed,
                             uint64_t *size) {
@@ -323,15 +407,16 @@ static bsm_status pack_half(const bsm_plan_step *step, int64_t in_maps,
                      (uint16_t *)(void *)data->packed);
     return BSM_OK;
   }
-  const bsm_step_convolution *p = &step->params->convolution;
-  if (!bsm_cpu_is_half_depthwise(p, in_maps)) {
-    pack_in_groups(p, in_maps, data);
-  } else if (bsm_cpu_is_depthwise(p, in_maps)) {
-    pack_depthwise(p, data);
-  } else {
-    pack_grouped(p, in_maps, data);
+  if (step->kind == BSM_STEP_CONVOLUTION) {
+    pack_half_kernel(&step->params->convolution, in_maps, data);
+    return BSM_OK;
   }
-  return BSM_OK;
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  bsm_status status =
+      pack_phases(&step->params->convolution, in_maps, data, &arena);
+  bsm_arena_destroy(&arena);
+  return status;
 }
 
 static bsm_status pack_bytes(const bsm_plan_step *step, int64_t in_maps,
@@ -368,6 +453,7 @@ bsm_status bsm_cpu_pack(const bsm_plan_step *step, int64_t in_maps,
     return pack_bytes(step, in_maps, values, packed, size);
   }
   if (element == sizeof(uint16_t) && (step->kind == BSM_STEP_CONVOLUTION ||
+                                      step->kind == BSM_STEP_DECONVOLUTION ||
                                       step->kind == BSM_STEP_MATRIX_MULTIPLY)) {
     return pack_half(step, in_maps, &data, transposed, size);
   }

@@ -22,7 +22,8 @@
  *
  * of half and bfloat16: [groups][panels][K / 2][16][2], K as of bytes, filled
  * to a multiple of 2; a matrix is one group; depthwise of up to two dimensions
- * as above, and groups for which there is the form GROUPED in that order
+ * as above, and groups for which there is the form GROUPED in that order; a
+ * deconvolution is its phases, one behind the other, as convolutions
  *
  * matrix of few bits: [panels] of the codes, and then the scales, of a panel
  *                (kernels/few_bits), filled to a multiple of 64 bytes

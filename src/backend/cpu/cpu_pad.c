@@ -6,6 +6,7 @@
 
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_strided.h"
+#include "backend/cpu/kernels/lanes/take.h"
 
 #define UNIT 16384 /* elements */
 
@@ -19,6 +20,7 @@ typedef struct pad {
   /* The part of a row that comes from consecutive source indices. */
   int64_t run_first, run_length;
   int64_t element;
+  bool takes;   /* each element of a row has a source */
   double value; /* the bytes of the element */
 } pad;
 
@@ -84,6 +86,7 @@ static void find_run(pad *d) {
   const int64_t *table = d->from[last];
   int64_t i = 0;
   while (i < d->row_length && table[i] != 0) i++;
+  while (i + 1 < d->row_length && table[i + 1] == 0) i++; /* replicated */
   if (d->x_stride[last] == 0) i = d->row_length;
   d->run_first = i;
   while (i < d->row_length &&
@@ -112,6 +115,10 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   if (d->row_length == 0) d->rows = 0;
   d->unit_rows = bsm_cpu_max(1, UNIT / bsm_cpu_max(1, d->row_length));
   find_run(d);
+  d->takes = bsm_k_takes(d->element);
+  for (int64_t j = 0; j < d->row_length; j++) {
+    d->takes = d->takes && d->from[d->rank - 1][j] >= 0;
+  }
   out->impl = d;
   return BSM_OK;
 }
@@ -125,6 +132,11 @@ typedef struct work {
 static void pad_elements(const pad *d, const char *x, char *y, int64_t first,
                          int64_t end) {
   const int32_t last = d->rank - 1;
+  if (d->takes) {
+    bsm_k_take(d->element, x, 0, d->from[last] + first, end - first,
+               y + first * d->y_stride[last] * d->element, d->y_stride[last]);
+    return;
+  }
   for (int64_t j = first; j < end; j++) {
     const int64_t from = d->from[last][j];
     memcpy(y + j * d->y_stride[last] * d->element,

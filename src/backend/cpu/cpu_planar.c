@@ -25,11 +25,21 @@ static bool is_short(const bsm_step_window *w, int d) {
          w->dilation[d] <= MAX_SPAN && span_of(w, d) <= MAX_SPAN;
 }
 
-bool bsm_cpu_planar_fits(const bsm_step_convolution *p, int64_t in_maps) {
+static bool rows_fit(const bsm_step_convolution *p, int64_t in_maps) {
   const bsm_step_window *w = &p->window;
   return p->groups == 1 && !p->epilogue.has_residual && in_maps <= MAX_MAPS &&
-         w->spatial <= 2 && w->stride[1] <= MAX_STRIDE &&
-         stride_index(w->stride[2]) >= 0 && is_short(w, 1) && is_short(w, 2);
+         w->stride[1] <= MAX_STRIDE && stride_index(w->stride[2]) >= 0 &&
+         is_short(w, 1) && is_short(w, 2);
+}
+
+bool bsm_cpu_planar_fits(const bsm_step_convolution *p, int64_t in_maps) {
+  return p->window.spatial <= 2 && rows_fit(p, in_maps);
+}
+
+bool bsm_cpu_planar_fits_deep(const bsm_step_convolution *p, int64_t in_maps) {
+  const bsm_step_window *w = &p->window;
+  return w->spatial == 3 && rows_fit(p, in_maps) && is_short(w, 0) &&
+         w->kernel[0] * w->kernel[1] <= MAX_SPAN;
 }
 
 void bsm_cpu_planar_init(const bsm_step_convolution *params, const bsm_image *x,
@@ -87,6 +97,65 @@ static void copy_row(const bsm_cpu_planar *p, const float *row, float *to) {
   }
 }
 
+uint64_t bsm_cpu_planar_deep_floats(const bsm_cpu_planar *p) {
+  return (uint64_t)(p->w.kernel[0] * p->w.kernel[1]) * (uint64_t)p->x.c *
+         (uint64_t)p->pitch;
+}
+
+/* What the rows of outputs have in common: lines `row` floats apart. */
+static bsm_k_planar_args start_args(const bsm_cpu_planar *p, int64_t rows,
+                                    int64_t row, int64_t y_pixel) {
+  const bsm_step_window *w = &p->w;
+  return (bsm_k_planar_args){
+      .x_row = row,
+      .x_map = p->pitch,
+      .x_tap = w->dilation[2],
+      .rows = rows,
+      .maps = p->x.c,
+      .taps = w->kernel[2],
+      .w = p->kernel,
+      .w_panel = rows * w->kernel[2] * p->x.c * BSM_K_PLANAR_PANEL,
+      .y_pixel = y_pixel,
+      .pixels = p->width,
+      .columns = p->maps,
+      .bias = p->bias,
+      .lo = p->epilogue.lo,
+      .hi = p->epilogue.hi,
+      .fetches = p->fetches};
+}
+
+static void run_row(const bsm_cpu_planar *p, const bsm_k_planar_args *t) {
+  p->kernels->row[p->stride](t);
+  bsm_cpu_activate_pixels(&p->epilogue, t->y, t->y_pixel, p->width, p->maps);
+}
+
+/* Copying a line for each of its taps takes little beside what its outputs do,
+ * and leaves the lines of all taps evenly apart. */
+void bsm_cpu_planar_deep_row(const bsm_cpu_planar *p, const float *image,
+                             int64_t depth, int64_t row, float *lines, float *y,
+                             int64_t y_pixel) {
+  const bsm_step_window *w = &p->w;
+  const bsm_image *x = &p->x;
+  const int64_t line_row = x->c * p->pitch;
+  float *to = lines;
+  for (int64_t i = 0; i < w->kernel[0]; i++) {
+    const int64_t d =
+        depth * w->stride[0] - w->pre_padding[0] + i * w->dilation[0];
+    for (int64_t j = 0; j < w->kernel[1]; j++, to += line_row) {
+      const int64_t h =
+          row * w->stride[1] - w->pre_padding[1] + j * w->dilation[1];
+      const bool inside = d >= 0 && d < x->size[0] && h >= 0 && h < x->size[1];
+      copy_row(p, inside ? image + d * x->stride[0] + h * x->stride[1] : NULL,
+               to);
+    }
+  }
+  bsm_k_planar_args t =
+      start_args(p, w->kernel[0] * w->kernel[1], line_row, y_pixel);
+  t.x = lines;
+  t.y = y;
+  run_row(p, &t);
+}
+
 void bsm_cpu_planar_rows(const bsm_cpu_planar *p, const float *image,
                          int64_t first, int64_t count, float *lines, float *y,
                          int64_t y_row, int64_t y_pixel) {
@@ -99,26 +168,11 @@ void bsm_cpu_planar_rows(const bsm_cpu_planar *p, const float *image,
     copy_row(p, h >= 0 && h < x->size[1] ? image + h * x->stride[1] : NULL,
              lines + i * line_row);
   }
-  bsm_k_planar_args t = {
-      .x_row = w->dilation[1] * line_row,
-      .x_map = p->pitch,
-      .x_tap = w->dilation[2],
-      .rows = w->kernel[1],
-      .maps = x->c,
-      .taps = w->kernel[2],
-      .w = p->kernel,
-      .w_panel = w->kernel[1] * w->kernel[2] * x->c * BSM_K_PLANAR_PANEL,
-      .y_pixel = y_pixel,
-      .pixels = p->width,
-      .columns = p->maps,
-      .bias = p->bias,
-      .lo = p->epilogue.lo,
-      .hi = p->epilogue.hi,
-      .fetches = p->fetches};
+  bsm_k_planar_args t =
+      start_args(p, w->kernel[1], w->dilation[1] * line_row, y_pixel);
   for (int64_t i = 0; i < count; i++) {
     t.x = lines + i * w->stride[1] * line_row;
     t.y = y + i * y_row;
-    p->kernels->row[p->stride](&t);
-    bsm_cpu_activate_pixels(&p->epilogue, t.y, y_pixel, p->width, p->maps);
+    run_row(p, &t);
   }
 }

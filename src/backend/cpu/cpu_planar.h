@@ -26,6 +26,10 @@ typedef struct bsm_cpu_planar {
  * channels last, with a stride and a window that they know, and no residual. */
 bool bsm_cpu_planar_fits(const bsm_step_convolution *params, int64_t in_maps);
 
+/* The same with three dimensions. */
+bool bsm_cpu_planar_fits_deep(const bsm_step_convolution *params,
+                              int64_t in_maps);
+
 /* For a checked convolution of an image x that fits. kernel, bias and fetches
  * stay to be set. */
 void bsm_cpu_planar_init(const bsm_step_convolution *params, const bsm_image *x,
@@ -38,5 +42,11 @@ uint64_t bsm_cpu_planar_floats(const bsm_cpu_planar *p, int64_t rows);
 void bsm_cpu_planar_rows(const bsm_cpu_planar *p, const float *image,
                          int64_t first, int64_t count, float *lines, float *y,
                          int64_t y_row, int64_t y_pixel);
+
+/* Of three dimensions: floats of the lines of an output row, and that row. */
+uint64_t bsm_cpu_planar_deep_floats(const bsm_cpu_planar *p);
+void bsm_cpu_planar_deep_row(const bsm_cpu_planar *p, const float *image,
+                             int64_t depth, int64_t row, float *lines, float *y,
+                             int64_t y_pixel);
 
 #endif /* BSM_BACKEND_CPU_PLANAR_H_ */

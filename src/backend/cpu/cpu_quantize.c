@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds programs
+/* Finds the ends of programs
  *
  *   cast(isnan(q) ? least : min(max(q, least), greatest)),
  *   q = round(x * inverse) + zero
@@ -14,8 +14,7 @@
 typedef enum form {
   FORM_OTHER,
   FORM_NUMBER,
-  FORM_INPUT,
-  FORM_SCALED,
+  FORM_SCALED,  /* x * inverse */
   FORM_ROUNDED, /* and moved by the zero point, if at all */
   FORM_IS_NAN,  /* of the latter */
   FORM_AT_LEAST,
@@ -24,115 +23,146 @@ typedef enum form {
   FORM_BYTES
 } form;
 
-typedef struct finding {
-  form forms[BSM_EW_MAX_REGISTERS];
-  double numbers[BSM_EW_MAX_REGISTERS];
+typedef struct value {
+  form is;
+  bool is_float, moved;
+  int32_t source, count; /* of SCALED and what is made of it */
+  double number;
   double inverse, zero, least, greatest;
-  bool moved;
-} finding;
+} value;
 
-/* Whether one of the operands is of form `a` and the other a number. */
-static bool with_number(const finding *f, const bsm_step_ew_instruction *op,
-                        form a, double *number) {
-  const bool first = f->forms[op->a] == a && f->forms[op->b] == FORM_NUMBER;
-  if (first || (f->forms[op->b] == a && f->forms[op->a] == FORM_NUMBER)) {
-    *number = f->numbers[first ? op->b : op->a];
-    return true;
+/* Whether one of two values is of form `a` and the other a number. */
+static bool with_number(const value *v, const value *w, form a, value *of,
+                        double *number) {
+  if (v->is != a) {
+    const value *first = v;
+    v = w;
+    w = first;
   }
-  return false;
+  *of = *v;
+  *number = w->number;
+  return v->is == a && w->is == FORM_NUMBER;
 }
 
-static form find_binary(finding *f, const bsm_step_ew_instruction *op) {
+static value scaled(const bsm_step_ew_instruction *op, int32_t index,
+                    const value *v) {
+  const bool last = v[op->b].is == FORM_NUMBER;
+  const int32_t x = last ? op->a : op->b;
+  const value *number = &v[last ? op->b : op->a];
+  if (number->is != FORM_NUMBER || !v[x].is_float) return (value){0};
+  return (value){.is = FORM_SCALED,
+                 .source = x,
+                 .count = index,
+                 .inverse = number->number};
+}
+
+static value find_binary(const bsm_step_ew_instruction *op, int32_t index,
+                         const value *v) {
+  const value *a = &v[op->a], *b = &v[op->b];
+  value of;
+  double number;
   switch (op->code) {
     case BSM_ELEMENT_WISE_PROD:
-      return with_number(f, op, FORM_INPUT, &f->inverse) ? FORM_SCALED
-                                                         : FORM_OTHER;
+      return scaled(op, index, v);
     case BSM_ELEMENT_WISE_SUM:
-      if (f->moved || !with_number(f, op, FORM_ROUNDED, &f->zero)) break;
-      f->moved = true;
-      return FORM_ROUNDED;
+      if (!with_number(a, b, FORM_ROUNDED, &of, &number) || of.moved) break;
+      of.moved = true;
+      of.zero = number;
+      return of;
     case BSM_ELEMENT_WISE_MAX:
-      return with_number(f, op, FORM_ROUNDED, &f->least) ? FORM_AT_LEAST
-                                                         : FORM_OTHER;
+      if (!with_number(a, b, FORM_ROUNDED, &of, &number)) break;
+      of.is = FORM_AT_LEAST;
+      of.least = number;
+      return of;
     case BSM_ELEMENT_WISE_MIN:
-      return with_number(f, op, FORM_AT_LEAST, &f->greatest) ? FORM_CLAMPED
-                                                             : FORM_OTHER;
+      if (!with_number(a, b, FORM_AT_LEAST, &of, &number)) break;
+      of.is = FORM_CLAMPED;
+      of.greatest = number;
+      return of;
     default:
       break;
   }
-  return FORM_OTHER;
+  return (value){0};
 }
 
-static form find_result(finding *f, const bsm_step_ew_instruction *op) {
+/* Whether two values are made of the same number on the grid. */
+static bool is_same(const value *a, const value *b) {
+  return a->count == b->count && a->source == b->source && a->zero == b->zero &&
+         a->moved == b->moved;
+}
+
+static value find_unary(const bsm_step_ew_instruction *op, const value *v) {
+  value of = v[op->a];
+  if (op->code == BSM_UNARY_ROUND && of.is == FORM_SCALED) {
+    of.is = FORM_ROUNDED;
+    return of;
+  }
+  if (op->code != BSM_UNARY_ISNAN || of.is != FORM_ROUNDED) return (value){0};
+  of.is = FORM_IS_NAN;
+  return of;
+}
+
+static value find_result(const bsm_step_ew_instruction *op, int32_t index,
+                         const value *v) {
   const bool is_float = op->dtype == BSM_DTYPE_FLOAT;
+  value of = {0};
   switch (op->kind) {
     case BSM_STEP_EW_CONSTANT:
-      return is_float ? FORM_NUMBER : FORM_OTHER;
+      of.is = is_float ? FORM_NUMBER : FORM_OTHER;
+      of.number = (double)(float)op->alpha;
+      break;
     case BSM_STEP_EW_BINARY:
-      return is_float ? find_binary(f, op) : FORM_OTHER;
+      if (is_float) of = find_binary(op, index, v);
+      break;
     case BSM_STEP_EW_UNARY:
-      if (is_float && op->code == BSM_UNARY_ROUND &&
-          f->forms[op->a] == FORM_SCALED) {
-        return FORM_ROUNDED;
-      }
-      return op->code == BSM_UNARY_ISNAN && f->forms[op->a] == FORM_ROUNDED
-                 ? FORM_IS_NAN
-                 : FORM_OTHER;
+      if (is_float || op->code == BSM_UNARY_ISNAN) of = find_unary(op, v);
+      break;
     case BSM_STEP_EW_SELECT:
-      return f->forms[op->a] == FORM_IS_NAN && f->forms[op->b] == FORM_NUMBER &&
-                     f->numbers[op->b] == f->least &&
-                     f->forms[op->c] == FORM_CLAMPED
-                 ? FORM_SELECTED
-                 : FORM_OTHER;
+      if (v[op->a].is == FORM_IS_NAN && v[op->b].is == FORM_NUMBER &&
+          v[op->c].is == FORM_CLAMPED && is_same(&v[op->a], &v[op->c]) &&
+          v[op->b].number == v[op->c].least) {
+        of = v[op->c];
+        of.is = FORM_SELECTED;
+      }
+      break;
     case BSM_STEP_EW_CAST:
-      return op->dtype == BSM_DTYPE_UINT8 && f->forms[op->a] == FORM_SELECTED
-                 ? FORM_BYTES
-                 : FORM_OTHER;
+      if (op->dtype == BSM_DTYPE_UINT8 && v[op->a].is == FORM_SELECTED) {
+        of = v[op->a];
+        of.is = FORM_BYTES;
+      }
+      break;
     default:
-      return FORM_OTHER;
+      break;
   }
+  of.is_float = is_float;
+  return of;
 }
 
 static bool is_byte(double v) {
   return v >= 0 && v <= UINT8_MAX && floor(v) == v;
 }
 
-bool bsm_cpu_quantize_find(const bsm_cpu_prepare *p, const bsm_cpu_space *space,
-                           bsm_cpu_quantize *out) {
+bool bsm_cpu_quantize_find(const bsm_cpu_prepare *p, bsm_cpu_quantize *out) {
   const bsm_step_element_wise *e = &p->step->params->element_wise;
-  const int32_t last = space->rank - 1;
-  if (p->step->input_count != 1 ||
-      bsm_step_input(p->plan, p->step, 0)->dtype != BSM_DTYPE_FLOAT ||
-      bsm_step_output(p->plan, p->step, 0)->dtype != BSM_DTYPE_UINT8 ||
-      space->strides[0][last] != 1 || space->strides[1][last] != 1) {
-    return false;
+  value values[BSM_EW_MAX_REGISTERS] = {0};
+  for (uint32_t i = 0; i < p->step->input_count; i++) {
+    values[i].is_float =
+        bsm_step_input(p->plan, p->step, i)->dtype == BSM_DTYPE_FLOAT;
   }
-  finding f = {.forms = {FORM_INPUT}};
   for (int32_t i = 0; i < e->instruction_count; i++) {
     const bsm_step_ew_instruction *op = &e->program[i];
-    const form is = find_result(&f, op);
-    f.forms[op->dst] = is;
-    if (is == FORM_NUMBER) f.numbers[op->dst] = (double)(float)op->alpha;
+    values[op->dst] = find_result(op, i, values);
   }
-  if (f.forms[e->result] != FORM_BYTES || !(f.inverse > 0) ||
-      !(f.inverse < INFINITY) || !is_byte(f.zero) || !is_byte(f.least) ||
-      !is_byte(f.greatest) || f.least > f.greatest) {
+  const value *v = &values[e->result];
+  if (v->is != FORM_BYTES || !(v->inverse > 0) || !(v->inverse < INFINITY) ||
+      !is_byte(v->zero) || !is_byte(v->least) || !is_byte(v->greatest) ||
+      v->least > v->greatest ||
+      bsm_step_output(p->plan, p->step, 0)->dtype != BSM_DTYPE_UINT8) {
     return false;
   }
-  *out = (bsm_cpu_quantize){bsm_k_int8_select(p->isa),
-                            {(float)f.inverse, (int32_t)f.zero,
-                             (int32_t)f.least, (int32_t)f.greatest}};
+  *out = (bsm_cpu_quantize){{(float)v->inverse, (int32_t)v->zero,
+                             (int32_t)v->least, (int32_t)v->greatest},
+                            v->source,
+                            v->count};
   return true;
-}
-
-void bsm_cpu_quantize_run(const bsm_cpu_quantize *q, const bsm_cpu_space *space,
-                          const float *x, uint8_t *y, int64_t first,
-                          int64_t end) {
-  bsm_cpu_cursor c;
-  bsm_cpu_seek(space, first, &c);
-  for (int64_t i = first, n; i < end; i += n) {
-    n = bsm_cpu_min(bsm_cpu_row_left(space, &c), end - i);
-    q->kernels->quantize(x + c.offset[1], n, &q->grid, y + c.offset[0]);
-    bsm_cpu_advance(space, &c, n);
-  }
 }

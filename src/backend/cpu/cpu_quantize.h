@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise programs that put floats on a grid of bytes, in one pass. */
+/* Element-wise programs that put floats on a grid of bytes: a pass of its own
+ * in place of the instructions that do it. */
 #ifndef BSM_BACKEND_CPU_QUANTIZE_H_
 #define BSM_BACKEND_CPU_QUANTIZE_H_
 
@@ -7,17 +8,12 @@
 #include "backend/cpu/kernels/int8/int8.h"
 
 typedef struct bsm_cpu_quantize {
-  const bsm_k_int8 *kernels;
   bsm_k_int8_grid grid;
+  int32_t source; /* the register of the floats */
+  int32_t count;  /* instructions that make them, the program's first */
 } bsm_cpu_quantize;
 
-/* Whether a program is of this form; the step was checked. `space`: operand 0
- * is the output, 1 the input. */
-bool bsm_cpu_quantize_find(const bsm_cpu_prepare *p, const bsm_cpu_space *space,
-                           bsm_cpu_quantize *out);
-/* Elements first .. end - 1 of the space. */
-void bsm_cpu_quantize_run(const bsm_cpu_quantize *q, const bsm_cpu_space *space,
-                          const float *x, uint8_t *y, int64_t first,
-                          int64_t end);
+/* Whether a program ends so; the step was checked. */
+bool bsm_cpu_quantize_find(const bsm_cpu_prepare *p, bsm_cpu_quantize *out);
 
 #endif /* BSM_BACKEND_CPU_QUANTIZE_H_ */

@@ -13,10 +13,11 @@
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_half.h"
 #include "backend/cpu/cpu_space.h"
+#include "backend/cpu/kernels/lanes/take.h"
 #include "backend/cpu/kernels/rows/rows.h"
 
 #define MAX_TAPS 4
-#define UNIT 8192
+#define LINES 8 /* of a plane in a unit at most */
 
 typedef struct tap {
   int64_t offset; /* elements */
@@ -32,9 +33,13 @@ typedef struct resize {
   bsm_cpu_halves widths;
   bsm_dtype dtype;
   const tap *tables[3]; /* [size][taps] */
-  int64_t size[3];      /* of the output */
-  int64_t width;        /* of an input line */
-  int64_t x_pixel;      /* between the input's pixels */
+  /* Of lines of planes, the taps along them: [taps][size]. */
+  const int32_t *line_places;
+  const float *line_weights;
+  int64_t line_block, line_blocks; /* lines of a unit; units of a plane */
+  int64_t size[3];                 /* of the output */
+  int64_t width;                   /* of an input line */
+  int64_t x_pixel;                 /* between the input's pixels */
   int64_t y_stride[3];
   bsm_cpu_space outer; /* 0: output, 1: input */
   int64_t channels, lines;
@@ -139,6 +144,37 @@ static bsm_status make_table(const bsm_cpu_prepare *p, resize *r, axis *a,
   return BSM_OK;
 }
 
+/* The taps along a line, in vectors. What has the weight 0 is left out, as it
+ * may be infinite: the one tap that is left then has equal parts of its weight
+ * in all places, which add up to it. */
+static bsm_status make_line_taps(const bsm_cpu_prepare *p, resize *r) {
+  const int64_t n = r->size[2], taps = r->taps;
+  int32_t *places = BSM_NEW_ARRAY(p->arena, int32_t, (size_t)(n * taps) + 1);
+  float *weights = BSM_NEW_ARRAY(p->arena, float, (size_t)(n * taps) + 1);
+  BSM_TRY_ALLOC(places);
+  BSM_TRY_ALLOC(weights);
+  for (int64_t i = 0; i < n; i++) {
+    const tap *t = r->tables[2] + i * taps;
+    int64_t some = 0, only = 0;
+    for (int64_t k = 0; k < taps; k++) {
+      if (t[k].weight == 0.0) continue;
+      some++;
+      only = k;
+    }
+    for (int64_t k = 0; k < taps; k++) {
+      const tap *from = some == 1 ? &t[only] : &t[k];
+      places[k * n + i] = (int32_t)from->offset;
+      weights[k * n + i] =
+          (float)(some == 1 ? from->weight / (double)taps : from->weight);
+    }
+  }
+  r->line_places = places;
+  r->line_weights = weights;
+  r->line_block = bsm_cpu_max(1, bsm_cpu_min(r->size[1], LINES));
+  r->line_blocks = bsm_cpu_div_up(r->size[1], r->line_block);
+  return BSM_OK;
+}
+
 /* How many taps a dimension has. */
 static int taps_of(const resize *r, int d) {
   return d < 3 - r->spatial ? 1 : r->taps;
@@ -211,6 +247,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   r->x_pixel = x->strides[line];
   r->lines_first = !r->channels_last && r->dtype == BSM_DTYPE_FLOAT &&
                    x->strides[line] == 1 && y->strides[line] == 1;
+  if (r->lines_first) BSM_TRY(make_line_taps(p, r));
   r->base.description = r->channels_last ? r->rows->name
                         : r->halves      ? "halves"
                         : r->lines_first ? "lines"
@@ -321,12 +358,9 @@ static void strided_pixel(const resize *r, const char *x, char *y,
 }
 
 /* A line of a plane: `lines` are joined in the buffer, one is read where it
- * lies; then the taps of each output. What has the weight 0 is left out, as it
- * may be infinite. */
+ * lies; then the taps of each output. */
 static void plane_line(const resize *r, const float *x, float *y,
                        const places *lines, float *buffer) {
-  const int taps = taps_of(r, 2);
-  const tap *t = r->tables[2];
   const float *line = x + lines->offsets[0];
   float weights[MAX_LINES];
   if (lines->count > 1) {
@@ -337,16 +371,33 @@ static void plane_line(const resize *r, const float *x, float *y,
                       lines->count);
     line = buffer;
   }
-  for (int64_t i = 0; taps == 1 && i < r->size[2]; i++) {
-    y[i] = line[t[i].offset];
-  }
-  for (int64_t i = 0; taps > 1 && i < r->size[2]; i++, t += taps) {
-    double total = t[0].weight * (double)line[t[0].offset];
-    for (int k = 1; k < taps; k++) {
-      if (t[k].weight == 0.0) continue;
-      total += t[k].weight * (double)line[t[k].offset];
+  bsm_k_blend(line, r->line_places, r->line_weights, r->taps, r->size[2], y);
+}
+
+/* Some lines of a plane. One of the same input line as the one before it is
+ * that again. */
+static void planes_unit(void *arg, int64_t index, int slot) {
+  const work *w = arg;
+  const resize *r = w->r;
+  const int64_t first = index % r->line_blocks * r->line_block;
+  const int64_t end = bsm_cpu_min(first + r->line_block, r->size[1]);
+  const int64_t at0 = index / r->line_blocks % r->size[0];
+  bsm_cpu_cursor c;
+  places lines;
+  int64_t made = -1; /* the input line of the line before */
+  bsm_cpu_seek(&r->outer, index / (r->line_blocks * r->size[0]), &c);
+  const float *x = (const float *)(const void *)w->x + c.offset[1];
+  float *y = (float *)(void *)w->y + c.offset[0] + at0 * r->y_stride[0] +
+             first * r->y_stride[1];
+  for (int64_t i = first; i < end; i++, y += r->y_stride[1]) {
+    find_lines(r, at0, i, &lines);
+    if (lines.count == 1 && lines.offsets[0] == made) {
+      memmove(y, y - r->y_stride[1], (size_t)r->size[2] * sizeof(*y));
+      continue;
     }
-    y[i] = (float)total;
+    plane_line(r, x, y, &lines,
+               (float *)(void *)(w->scratch + (size_t)slot * w->slot_size));
+    made = lines.count == 1 ? lines.offsets[0] : -1;
   }
 }
 
@@ -390,11 +441,6 @@ static void unit(void *arg, int64_t index, int slot) {
   char *y =
       w->y + (c.offset[0] + at0 * r->y_stride[0] + at1 * r->y_stride[1]) * size;
   find_lines(r, at0, at1, &lines);
-  if (r->lines_first) {
-    plane_line(r, (const float *)(const void *)x, (float *)(void *)y, &lines,
-               (float *)(void *)(w->scratch + (size_t)slot * w->slot_size));
-    return;
-  }
   if (r->halves) {
     halves_line(r, (const uint16_t *)(const void *)x, (uint16_t *)(void *)y,
                 &lines,
@@ -419,6 +465,12 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
   work w = {r, bsm_cpu_input_address(prepared, run, 0),
             bsm_cpu_output_address(prepared, run, 0), run->scratch,
             prepared->scratch_size / (size_t)r->base.slots};
+  if (r->lines_first && r->lines > 0) {
+    bsm_cpu_parallel(run, r->base.slots,
+                     r->outer.count * r->size[0] * r->line_blocks, planes_unit,
+                     &w);
+    return BSM_OK;
+  }
   bsm_cpu_parallel(run, r->base.slots, r->lines, unit, &w);
   return BSM_OK;
 }

@@ -62,6 +62,34 @@ static bsm_k_unary_f32 *vector_unary(const bsm_k_math *m, int32_t code) {
   }
 }
 
+/* Functions of bsm_k_wide, or -1. */
+static int32_t wide_unary(int32_t code) {
+  const bool has = code >= BSM_UNARY_SIN && code <= BSM_UNARY_ATANH;
+  _Static_assert(BSM_UNARY_ATANH - BSM_UNARY_SIN == BSM_K_ATANH - BSM_K_SIN &&
+                     BSM_UNARY_ASIN - BSM_UNARY_SIN == BSM_K_ASIN - BSM_K_SIN,
+                 "in the order of the codes");
+  return has ? code - BSM_UNARY_SIN + BSM_K_SIN : -1;
+}
+
+static int32_t wide_binary(int32_t code) {
+  switch (code) {
+    case BSM_ELEMENT_WISE_POW:
+      return BSM_K_POW;
+    case BSM_ELEMENT_WISE_FLOOR_DIV:
+      return BSM_K_FLOOR_DIV;
+    case BSM_ELEMENT_WISE_TRUNC_DIV:
+      return BSM_K_TRUNC_DIV;
+    case BSM_ELEMENT_WISE_REMAINDER:
+      return BSM_K_REMAINDER;
+    case BSM_ELEMENT_WISE_FMOD:
+      return BSM_K_FMOD;
+    case BSM_ELEMENT_WISE_ATAN2:
+      return BSM_K_ATAN2;
+    default:
+      return -1;
+  }
+}
+
 static double unary_f64(int32_t code, double x) {
   switch (code) {
     case BSM_UNARY_EXP:
@@ -199,6 +227,10 @@ void bsm_cpu_unary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
     bsm_k_unary_f32 *fn = vector_unary(math, code);
     if (fn) {
       fn(x, y, n, 0.0f, 0.0f);
+      return;
+    }
+    if (math->wide && wide_unary(code) >= 0) {
+      math->wide(wide_unary(code), x, x, y, n);
       return;
     }
     const float *p = x;
@@ -442,6 +474,10 @@ void bsm_cpu_binary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
     fn(a, b, y, n);
     return;
   }
+  if (c == BSM_CPU_F32 && math->wide && wide_binary(code) >= 0) {
+    math->wide(wide_binary(code), a, b, y, n);
+    return;
+  }
   switch (c) {
     case BSM_CPU_F32:
       LOOP(float, float, binary_f32(code, p[i], q[i]))
@@ -449,6 +485,18 @@ void bsm_cpu_binary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
       LOOP(double, double, binary_f64(code, p[i], q[i]))
     default:
       LOOP(int64_t, int64_t, binary_i64(code, dtype, p[i], q[i]))
+  }
+}
+
+static void power_f32(const bsm_k_math *math, const float *x, float exponent,
+                      float *y, int64_t n) {
+  enum { PIECE = 64 };
+  float same[PIECE];
+  for (int64_t i = 0; !math->wide && i < n; i++) y[i] = powf(x[i], exponent);
+  if (!math->wide) return;
+  for (int i = 0; i < PIECE; i++) same[i] = exponent;
+  for (int64_t i = 0; i < n; i += PIECE) {
+    math->wide(BSM_K_POW, x + i, same, y + i, bsm_cpu_min(PIECE, n - i));
   }
 }
 
@@ -468,8 +516,7 @@ void bsm_cpu_power(const bsm_k_math *math, bsm_cpu_class c, const void *x,
     } else if (exponent == 3.0) {
       for (int64_t i = 0; i < n; i++) o[i] = p[i] * p[i] * p[i];
     } else {
-      const float e = (float)exponent;
-      for (int64_t i = 0; i < n; i++) o[i] = powf(p[i], e);
+      power_f32(math, p, (float)exponent, o, n);
     }
     return;
   }

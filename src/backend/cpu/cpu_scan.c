@@ -7,6 +7,7 @@
 
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_space.h"
+#include "backend/cpu/kernels/lanes/strided.h"
 
 #define UNIT 8192
 #define CHUNK 256 /* elements loaded at once */
@@ -140,14 +141,43 @@ static void sum_row(const scan *s, const float *x, float *y) {
   }
 }
 
+static void prod_row(const scan *s, const float *x, float *y) {
+  double total = 1.0;
+  for (int64_t i = 0; i < s->n; i++) {
+    total *= (double)x[i * s->strides[1]];
+    y[i * s->strides[0]] = (float)total;
+  }
+}
+
+static void integer_sum_row(const scan *s, const int64_t *x, int64_t *y) {
+  uint64_t total = 0;
+  for (int64_t i = 0; i < s->n; i++) {
+    total += (uint64_t)x[i * s->strides[1]];
+    y[i * s->strides[0]] = (int64_t)total;
+  }
+}
+
+/* The most usual scans, without the steps between; false: it is none. */
+static bool plain_row(const work *w, const bsm_cpu_cursor *c) {
+  const scan *s = w->s;
+  const void *x = w->x + c->offset[1] * (int64_t)bsm_dtype_size(s->dtype);
+  void *y = w->values + c->offset[0] * (int64_t)bsm_dtype_size(s->dtype);
+  if (s->dtype == BSM_DTYPE_FLOAT && s->operation == BSM_SCAN_SUM) {
+    sum_row(s, x, y);
+  } else if (s->dtype == BSM_DTYPE_FLOAT && s->operation == BSM_SCAN_PROD) {
+    prod_row(s, x, y);
+  } else if (s->dtype == BSM_DTYPE_INT64 && s->operation == BSM_SCAN_SUM) {
+    integer_sum_row(s, x, y);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 static void row(const work *w, const bsm_cpu_cursor *c) {
   const scan *s = w->s;
   const int64_t size = (int64_t)bsm_dtype_size(s->dtype);
-  if (s->dtype == BSM_DTYPE_FLOAT && s->operation == BSM_SCAN_SUM) {
-    sum_row(s, (const float *)(const void *)w->x + c->offset[1],
-            (float *)(void *)w->values + c->offset[0]);
-    return;
-  }
+  if (plain_row(w, c)) return;
   number total = {.i = 0};
   int64_t index = 0;
   for (int64_t i = 0; i < s->n; i += CHUNK) {
@@ -165,14 +195,6 @@ static void row(const work *w, const bsm_cpu_cursor *c) {
     for (int64_t k = 0; s->has_indices && k < n; k++) {
       w->indices[c->offset[2] + (i + k) * s->strides[2]] = indices[k];
     }
-  }
-}
-
-/* Sums of floats, the most usual scan, without the steps between. */
-static void sum_floats(const float *x, double *total, float *y, int64_t n) {
-  for (int64_t k = 0; k < n; k++) {
-    total[k] += (double)x[k];
-    y[k] = (float)total[k];
   }
 }
 
@@ -199,8 +221,8 @@ static void columns(const work *w, const bsm_cpu_cursor *c, int64_t width) {
     const char *from = w->x + (c->offset[1] + i * s->strides[1]) * size;
     char *to = w->values + (c->offset[0] + i * s->strides[0]) * size;
     if (is_plain) {
-      sum_floats((const float *)(const void *)from, sums, (float *)(void *)to,
-                 width);
+      bsm_k_running_sums((const float *)(const void *)from, width, sums,
+                         (float *)(void *)to);
       continue;
     }
     bsm_cpu_load(s->dtype, from, 1, width, loaded);

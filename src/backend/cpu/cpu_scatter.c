@@ -13,6 +13,7 @@
 
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_strided.h"
+#include "backend/cpu/kernels/lanes/take.h"
 #include "backend/cpu/kernels/math/vector_math.h"
 
 #define UNIT 16384 /* elements */
@@ -27,7 +28,8 @@ typedef struct scatter {
   int64_t element;
   bsm_k_binary_f32 *combine; /* reduces neighbouring floats; NULL: no floats */
   bool same_layout;          /* of data and output */
-  bsm_cpu_space copy;        /* 0: output, 1: data */
+  bool puts;          /* elements that are added or replace, by kernels */
+  bsm_cpu_space copy; /* 0: output, 1: data */
   /* Elements: rows along the axis; 0: output, 1: updates, 2: indices.
    * Slices: the dimensions in front of them; 0: output, 1: updates. */
   bsm_cpu_space outer;
@@ -127,6 +129,10 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   bsm_cpu_space_init(&s->copy, (const bsm_plan_tensor *[]){y, x}, 2);
   if (s->p.mode == BSM_SCATTER_ELEMENT) {
     prepare_elements(s, i, u, y);
+    s->puts = s->p.reduction == BSM_SCATTER_ASSIGN
+                  ? bsm_k_takes(s->element)
+                  : s->p.reduction == BSM_SCATTER_ADD && s->p.include_self &&
+                        s->dtype == BSM_DTYPE_FLOAT;
     s->base.description = "elements";
   } else {
     prepare_slices(s, i, u, y);
@@ -284,6 +290,32 @@ static bool place_of(const work *w, int64_t at, int64_t *offset, int64_t *d) {
   return true;
 }
 
+/* Of n elements along the axis, from `at` on, the places; returns how many are
+ * outside. */
+static int64_t element_places(const work *w, int64_t at, int64_t n,
+                              int64_t *place) {
+  const scatter *s = w->s;
+  const int64_t step = s->tuples.strides[0][0];
+  const int wrap = s->p.wrap != 0;
+  return s->index_dtype == BSM_DTYPE_INT64
+             ? bsm_k_places_i64((const int64_t *)(const void *)w->indices + at,
+                                step, n, s->size[0], s->stride[0], wrap, place)
+             : bsm_k_places_i32((const int32_t *)(const void *)w->indices + at,
+                                step, n, s->size[0], s->stride[0], wrap, place);
+}
+
+/* Whether all elements of a row are inside. */
+static bool row_is_inside(const work *w, int64_t at) {
+  int64_t place[CHUNK];
+  const int64_t count = w->s->tuples.count, step = w->s->tuples.strides[0][0];
+  if (w->s->size[0] == 0) return false;
+  for (int64_t t = 0; t < count; t += CHUNK) {
+    const int64_t n = bsm_cpu_min(CHUNK, count - t);
+    if (element_places(w, at + t * step, n, place)) return false;
+  }
+  return true;
+}
+
 static bsm_status check_indices(const work *w) {
   const scatter *s = w->s;
   const bool elements = s->p.mode == BSM_SCATTER_ELEMENT;
@@ -292,8 +324,9 @@ static bsm_status check_indices(const work *w) {
   if (elements) bsm_cpu_seek(&s->outer, 0, &row);
   for (int64_t r = 0; r < rows; r++) {
     const int64_t base = elements ? row.offset[2] : 0;
+    const bool good = elements && row_is_inside(w, base);
     bsm_cpu_seek(&s->tuples, 0, &c);
-    for (int64_t t = 0; t < s->tuples.count; t++) {
+    for (int64_t t = 0; !good && t < s->tuples.count; t++) {
       int64_t offset, d;
       if (!place_of(w, base + c.offset[0], &offset, &d)) {
         const int64_t k =
@@ -363,6 +396,27 @@ static void update(const work *w, int64_t at, int64_t y, int64_t u, int64_t n) {
   apply_tuples(w, at, y, u, n, false);
 }
 
+/* The elements of a row, of floats that are added or of any that replace. */
+static void put_elements(const work *w, const bsm_cpu_cursor *c) {
+  const scatter *s = w->s;
+  const int64_t count = s->tuples.count;
+  const int64_t step = s->tuples.strides[0][0], from = s->tuples.strides[1][0];
+  char *y = w->y + c->offset[0] * s->element;
+  const char *u = w->u + c->offset[1] * s->element;
+  int64_t place[CHUNK];
+  for (int64_t t = 0; t < count; t += CHUNK) {
+    const int64_t n = bsm_cpu_min(CHUNK, count - t);
+    const char *updates = u + t * from * s->element;
+    if (element_places(w, c->offset[2] + t * step, n, place)) return;
+    if (s->p.reduction == BSM_SCATTER_ADD) {
+      bsm_k_add_at((const float *)(const void *)updates, from, place, n,
+                   (float *)(void *)y);
+    } else {
+      bsm_k_put(s->element, updates, from, place, n, y);
+    }
+  }
+}
+
 static void elements_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const scatter *s = w->s;
@@ -372,7 +426,11 @@ static void elements_unit(void *arg, int64_t unit, int slot) {
   (void)slot;
   bsm_cpu_seek(&s->outer, first, &c);
   for (int64_t i = first; i < end; i++) {
-    update(w, c.offset[2], c.offset[0], c.offset[1], 1);
+    if (s->puts) {
+      put_elements(w, &c);
+    } else {
+      update(w, c.offset[2], c.offset[0], c.offset[1], 1);
+    }
     bsm_cpu_advance(&s->outer, &c, 1);
   }
 }

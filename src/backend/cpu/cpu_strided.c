@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/byte_order.h"
+
 #define SHORT_ROW 8
 
 /* Elements of 16 bytes: complex128. */
@@ -72,11 +74,12 @@ void bsm_cpu_copy_space(const bsm_cpu_space *s, int64_t element, const char *x,
     return;                                                   \
   }
 
-/* Three rows of bytes, `stride` apart, as n pixels: four at once in words. */
+/* Three rows of bytes, `stride` apart, as n pixels: four at once in words,
+ * where the first byte of a word is its lowest. */
 static void interleave_three(const uint8_t *x, int64_t stride, uint8_t *y,
                              int64_t n) {
   int64_t i = 0;
-  for (; i + 4 <= n; i += 4, y += 12) {
+  for (; !BSM_HOST_IS_BIG && i + 4 <= n; i += 4, y += 12) {
     uint32_t a, b, c;
     memcpy(&a, x + i, sizeof(a));
     memcpy(&b, x + stride + i, sizeof(b));
@@ -92,11 +95,38 @@ static void interleave_three(const uint8_t *x, int64_t stride, uint8_t *y,
   }
 }
 
+/* The same of elements of 16 bits. */
+static void interleave_three_halves(const uint16_t *x, int64_t stride,
+                                    uint16_t *y, int64_t n) {
+  int64_t i = 0;
+  for (; !BSM_HOST_IS_BIG && i + 4 <= n; i += 4, y += 12) {
+    const uint64_t low = 0xffff;
+    uint64_t a, b, c;
+    memcpy(&a, x + i, sizeof(a));
+    memcpy(&b, x + stride + i, sizeof(b));
+    memcpy(&c, x + 2 * stride + i, sizeof(c));
+    const uint64_t words[3] = {
+        (a & low) | (b & low) << 16 | (c & low) << 32 | (a & low << 16) << 32,
+        (b >> 16 & low) | (c & low << 16) | (a & low << 32) |
+            (b & low << 32) << 16,
+        (c >> 32 & low) | a >> 48 << 16 | b >> 48 << 32 | (c & low << 48)};
+    memcpy(y, words, sizeof(words));
+  }
+  for (; i < n; i++, y += 3) {
+    for (int64_t k = 0; k < 3; k++) y[k] = x[k * stride + i];
+  }
+}
+
 void bsm_cpu_transpose(const bsm_k_rows *k, int64_t element, const char *x,
                        int64_t x_stride, char *y, int64_t y_stride,
                        int64_t rows, int64_t columns) {
   if (element == 1 && columns == 3 && y_stride == 3) {
     interleave_three((const uint8_t *)x, x_stride, (uint8_t *)y, rows);
+    return;
+  }
+  if (element == 2 && columns == 3 && y_stride == 3) {
+    interleave_three_halves((const uint16_t *)(const void *)x, x_stride,
+                            (uint16_t *)(void *)y, rows);
     return;
   }
   switch (element) {

@@ -2,9 +2,11 @@
 /* The k largest or smallest elements along an axis, sorted, with their indices.
  *
  * As in PyTorch NaN is greater than everything; among equals the lower index
- * comes first. */
+ * comes first. Of floats in columns beside each other, the first alone is found
+ * for many columns at once. */
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_space.h"
+#include "backend/cpu/kernels/lanes/best.h"
 #include "base/ordering.h"
 
 #define UNIT 8192
@@ -12,7 +14,7 @@
 
 typedef struct top_k {
   bsm_cpu_impl base;
-  bool largest, integers;
+  bool largest, integers, columns;
   bsm_dtype dtype;
   int64_t k, n, stride, value_stride, index_stride, unit_rows;
   bsm_cpu_space space; /* 0: values, 1: input, 2: indices */
@@ -38,6 +40,9 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   t->index_stride = i.strides[axis];
   x.dims.d[axis] = v.dims.d[axis] = i.dims.d[axis] = 1;
   bsm_cpu_space_init(&t->space, (const bsm_plan_tensor *[]){&v, &x, &i}, 3);
+  t->columns = t->k == 1 && t->dtype == BSM_DTYPE_FLOAT && t->n < INT32_MAX &&
+               t->space.strides[1][t->space.rank - 1] == 1;
+  if (t->columns) t->base.description = "columns";
   t->unit_rows = bsm_cpu_max(1, UNIT / bsm_cpu_max(1, t->n));
   out->impl = t;
   return bsm_cpu_set_scratch(out, 0,
@@ -131,6 +136,41 @@ static void row(const work *w, const bsm_cpu_cursor *c, uint8_t *scratch) {
   store_row(w, c, values, find_first(t, values, items));
 }
 
+/* n columns from the cursor on. */
+static void find_columns(const work *w, const bsm_cpu_cursor *c, int64_t n) {
+  const top_k *t = w->t;
+  const int32_t last = t->space.rank - 1;
+  const int64_t value_step = t->space.strides[0][last];
+  const int64_t index_step = t->space.strides[2][last];
+  float *values = (float *)(void *)w->values + c->offset[0];
+  int64_t *indices = w->indices + c->offset[2];
+  float best[CHUNK];
+  int32_t index[CHUNK];
+  (t->largest ? bsm_k_greatest : bsm_k_least)(
+      (const float *)(const void *)w->x + c->offset[1], t->stride,
+      (int32_t)t->n, n, best, index);
+  for (int64_t i = 0; i < n; i++) {
+    values[i * value_step] = best[i];
+    indices[i * index_step] = index[i];
+  }
+}
+
+static void columns_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const top_k *t = w->t;
+  const int64_t end = bsm_cpu_min((unit + 1) * t->unit_rows, t->space.count);
+  bsm_cpu_cursor c;
+  (void)slot;
+  bsm_cpu_seek(&t->space, unit * t->unit_rows, &c);
+  for (int64_t i = unit * t->unit_rows; i < end;) {
+    const int64_t left = bsm_cpu_min(end - i, bsm_cpu_row_left(&t->space, &c));
+    const int64_t n = bsm_cpu_min(CHUNK, left);
+    find_columns(w, &c, n);
+    bsm_cpu_advance(&t->space, &c, n);
+    i += n;
+  }
+}
+
 static void unit(void *arg, int64_t index, int slot) {
   const work *w = arg;
   const top_k *t = w->t;
@@ -154,7 +194,8 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
             prepared->scratch_size / (size_t)t->base.slots};
   if (t->k == 0) return BSM_OK;
   bsm_cpu_parallel(r, t->base.slots,
-                   bsm_cpu_div_up(t->space.count, t->unit_rows), unit, &w);
+                   bsm_cpu_div_up(t->space.count, t->unit_rows),
+                   t->columns ? columns_unit : unit, &w);
   return BSM_OK;
 }
 

@@ -23,8 +23,8 @@ bsm_status bsm_cpu_check_convolution(const bsm_plan *plan,
 }
 
 bsm_status bsm_cpu_check_images(const bsm_plan *plan, const bsm_plan_step *step,
-                                bsm_dtype dtype) {
-  BSM_TRY(bsm_check_convolution(plan, step, dtype, false));
+                                bsm_dtype dtype, bool transposed) {
+  BSM_TRY(bsm_check_convolution(plan, step, dtype, transposed));
   BSM_TRY(check_image(bsm_step_input(plan, step, 0), dtype, "input"));
   BSM_TRY(check_image(bsm_step_output(plan, step, 0), dtype, "output"));
   return step->params->convolution.epilogue.has_residual

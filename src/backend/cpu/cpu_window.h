@@ -22,10 +22,10 @@ BSM_NODISCARD bsm_status bsm_cpu_check_convolution_of(const bsm_plan *plan,
                                                       const bsm_plan_step *step,
                                                       bsm_dtype dtype,
                                                       bool transposed);
-/* The same of a convolution, whose packed weights are the caller's. */
+/* The same, whose packed weights are the caller's. */
 BSM_NODISCARD bsm_status bsm_cpu_check_images(const bsm_plan *plan,
                                               const bsm_plan_step *step,
-                                              bsm_dtype dtype);
+                                              bsm_dtype dtype, bool transposed);
 /* The taps of one dimension that lie inside: t in [first, first + count) for
  * start + t * dilation in [0, size). */
 static inline void bsm_cpu_clip_taps(int64_t start, int64_t dilation,

@@ -15,6 +15,10 @@
 /* Fewer channels than this do not pay for the transforms. */
 #define MIN_IN_MAPS 3
 #define MIN_OUT_MAPS 8
+/* Of each of several groups; and of all of them at most, as their panels are
+ * counted one by one. */
+#define MIN_GROUP_MAPS 5
+#define MAX_GROUPED_MAPS ((int64_t)1 << 16)
 
 int32_t bsm_cpu_winograd_tile(int32_t form) {
   switch (form) {
@@ -29,10 +33,21 @@ int32_t bsm_cpu_winograd_tile(int32_t form) {
   }
 }
 
+/* With several groups, panels differ in their input maps, of which there is one
+ * tap in depth alone. */
+static bool groups_fit(const bsm_step_convolution *p, int64_t in_maps) {
+  if (p->groups == 1) return true;
+  return p->groups > 1 && p->window.kernel[0] == 1 &&
+         in_maps <= MAX_GROUPED_MAPS && p->out_maps <= MAX_GROUPED_MAPS &&
+         in_maps % p->groups == 0 && p->out_maps % p->groups == 0 &&
+         in_maps / p->groups >= MIN_GROUP_MAPS &&
+         p->out_maps / p->groups >= MIN_GROUP_MAPS;
+}
+
 bool bsm_cpu_winograd_fits(const bsm_step_convolution *p, int64_t in_maps,
                            int32_t form) {
   const bsm_step_window *w = &p->window;
-  if (w->spatial < 2 || p->groups != 1 || in_maps < MIN_IN_MAPS ||
+  if (w->spatial < 2 || !groups_fit(p, in_maps) || in_maps < MIN_IN_MAPS ||
       p->out_maps < MIN_OUT_MAPS || w->kernel[1] != w->kernel[2] ||
       (w->kernel[1] != 3 && w->kernel[1] != 5) || w->stride[1] != 1 ||
       w->stride[2] != 1) {
@@ -56,8 +71,29 @@ bsm_status bsm_cpu_winograd_size(const bsm_step_convolution *p, int64_t in_maps,
       !bsm_i64_mul(count, p->window.kernel[0], &count) || count > LIMIT) {
     return BSM_FAIL(BSM_CORRUPT, "the kernel is too large");
   }
+  if (p->groups > 1) count = bsm_cpu_winograd_position(p, in_maps);
   *size = (uint64_t)(count * n * n) * sizeof(float);
   return BSM_OK;
+}
+
+bsm_cpu_winograd_maps bsm_cpu_winograd_maps_of(const bsm_step_convolution *p,
+                                               int64_t in_maps, int64_t panel) {
+  const int64_t inputs = in_maps / p->groups, outputs = p->out_maps / p->groups;
+  const int64_t first = panel * BSM_K_PANEL;
+  const int64_t end =
+      first + BSM_K_PANEL < p->out_maps ? first + BSM_K_PANEL : p->out_maps;
+  const int64_t group = first / outputs;
+  return (bsm_cpu_winograd_maps){group * inputs,
+                                 ((end - 1) / outputs - group + 1) * inputs};
+}
+
+int64_t bsm_cpu_winograd_position(const bsm_step_convolution *p,
+                                  int64_t in_maps) {
+  int64_t count = 0;
+  for (int64_t i = 0; i * BSM_K_PANEL < p->out_maps; i++) {
+    count += bsm_cpu_winograd_maps_of(p, in_maps, i).count;
+  }
+  return count * p->window.kernel[0] * BSM_K_PANEL;
 }
 
 /* The points of interpolation; infinity is left out. */
@@ -110,17 +146,49 @@ static inline void transform(const int n, const int r, double g[MAX_N][MAX_R],
   }
 }
 
-/* The columns of U for one tap and channel, of 16 maps from `k` on. */
+static int64_t min_of(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static int64_t max_of(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+/* The columns of U for one tap and channel, from `column` on of the output maps
+ * k .. end - 1, whose weights are `map` floats apart. */
 static void pack_column(const bsm_step_convolution *p, double g[MAX_N][MAX_R],
-                        int n, int64_t k, const float *first, int64_t map,
-                        float (*u)[BSM_K_PANEL]) {
+                        int n, int64_t k, int64_t end, const float *first,
+                        int64_t map, int column, float (*u)[BSM_K_PANEL]) {
   const int r = (int)p->window.kernel[1];
-  for (int i = 0; i < BSM_K_PANEL && k + i < p->out_maps; i++) {
-    const float *from = first + (k + i) * map;
+  for (; k < end; k++, column++) {
+    const float *from = first + k * map;
     if (r == 3) { /* constants let the loops unroll */
-      transform(n, 3, g, from, i, u);
+      transform(n, 3, g, from, column, u);
     } else {
-      transform(n, 5, g, from, i, u);
+      transform(n, 5, g, from, column, u);
+    }
+  }
+}
+
+/* A panel of all positions, from output map `k` on. */
+static void pack_panel(const bsm_step_convolution *p, double g[MAX_N][MAX_R],
+                       int n, int64_t k, bsm_cpu_winograd_maps maps,
+                       int64_t inputs, const float *values, int64_t position,
+                       float *packed) {
+  const int64_t square = p->window.kernel[1] * p->window.kernel[2];
+  const int64_t taps = p->window.kernel[0], outputs = p->out_maps / p->groups;
+  const int64_t end = min_of(k + BSM_K_PANEL, p->out_maps);
+  for (int64_t tap = 0; tap < taps; tap++) {
+    for (int64_t c = 0; c < maps.count; c++, packed += BSM_K_PANEL) {
+      const int64_t group = (maps.first + c) / inputs;
+      const int64_t from = max_of(k, group * outputs);
+      float u[MAX_N * MAX_N][BSM_K_PANEL] = {{0}};
+      pack_column(p, g, n, from, min_of(end, (group + 1) * outputs),
+                  values + ((maps.first + c) % inputs * taps + tap) * square,
+                  inputs * taps * square, (int)(from - k), u);
+      for (int i = 0; i < n * n; i++) {
+        memcpy(packed + i * position, u[i], sizeof(u[i]));
+      }
     }
   }
 }
@@ -128,22 +196,13 @@ static void pack_column(const bsm_step_convolution *p, double g[MAX_N][MAX_R],
 void bsm_cpu_winograd_pack(const bsm_step_convolution *p, int64_t in_maps,
                            int32_t form, const float *values, float *packed) {
   const int n = bsm_cpu_winograd_tile(form), r = (int)p->window.kernel[1];
-  const int64_t taps = p->window.kernel[0], columns = taps * in_maps;
-  const int64_t panel = columns * BSM_K_PANEL;
-  const int64_t position =
-      (p->out_maps + BSM_K_PANEL - 1) / BSM_K_PANEL * panel;
+  const int64_t position = bsm_cpu_winograd_position(p, in_maps);
   double g[MAX_N][MAX_R];
   make_g(n, r, g);
-  for (int64_t k = 0; k < p->out_maps; k += BSM_K_PANEL) {
-    for (int64_t column = 0; column < columns; column++) {
-      const int64_t tap = column / in_maps, c = column % in_maps;
-      float u[MAX_N * MAX_N][BSM_K_PANEL] = {{0}};
-      pack_column(p, g, n, k, values + (c * taps + tap) * r * r,
-                  columns * r * r, u);
-      float *to = packed + k / BSM_K_PANEL * panel + column * BSM_K_PANEL;
-      for (int i = 0; i < n * n; i++) {
-        memcpy(to + i * position, u[i], sizeof(u[i]));
-      }
-    }
+  for (int64_t i = 0; i * BSM_K_PANEL < p->out_maps; i++) {
+    const bsm_cpu_winograd_maps maps = bsm_cpu_winograd_maps_of(p, in_maps, i);
+    pack_panel(p, g, n, i * BSM_K_PANEL, maps, in_maps / p->groups, values,
+               position, packed);
+    packed += maps.count * p->window.kernel[0] * BSM_K_PANEL;
   }
 }

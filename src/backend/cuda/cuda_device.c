@@ -110,6 +110,7 @@ const bsm_device_ops bsm_cuda_device_ops = {
     .close = cuda_close,
     .allocate = bsm_cuda_allocate,
     .release = bsm_cuda_release,
+    .check_address = bsm_cuda_check_address,
     .code_load = bsm_cuda_code_load,
     .code_unload = bsm_cuda_code_unload,
     .stream_create = bsm_cuda_stream_create,

@@ -54,6 +54,8 @@ BSM_NODISCARD bsm_status bsm_cuda_allocate(bsm_device *device,
                                            void **out);
 void bsm_cuda_release(bsm_device *device, const bsm_allocator *host,
                       void *memory);
+BSM_NODISCARD bsm_status bsm_cuda_check_address(bsm_device *device,
+                                                const void *address);
 /* Gives what is kept back to the driver, before the device is closed. */
 void bsm_cuda_trim(bsm_cuda_device *device);
 

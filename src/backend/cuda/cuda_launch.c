@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "aten/tensor.h"
+#include "backend/cuda/steps/cuda_group_norm.h"
 #include "backend/cuda/steps/cuda_squeeze_excite.h"
 #include "base/checked.h"
 #include "base/hash.h"
@@ -30,6 +31,8 @@ const char *bsm_cuda_type(bsm_dtype dtype) {
       return "f16";
     case BSM_DTYPE_BFLOAT16:
       return "bf16";
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      return "e4m3";
     case BSM_DTYPE_FLOAT:
       return "float";
     case BSM_DTYPE_DOUBLE:
@@ -54,11 +57,16 @@ bsm_dtype bsm_cuda_raw_dtype(bsm_dtype dtype) {
   }
 }
 
+uint64_t bsm_cuda_element(bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_FLOAT8_E4M3FN ? BSM_CUDA_E4M3 : (uint64_t)dtype;
+}
+
 bsm_cuda_held bsm_cuda_held_of(bsm_dtype dtype) {
   switch (dtype) {
     case BSM_DTYPE_FLOAT:
     case BSM_DTYPE_HALF:
     case BSM_DTYPE_BFLOAT16:
+    case BSM_DTYPE_FLOAT8_E4M3FN:
       return BSM_CUDA_HELD_FLOAT;
     case BSM_DTYPE_DOUBLE:
       return BSM_CUDA_HELD_DOUBLE;
@@ -246,7 +254,7 @@ void bsm_cuda_type_slot(bsm_cuda_launches *l, bsm_dtype dtype) {
   if (l->scope < BSM_CUDA_FOR_KIND) return;
   bsm_cuda_slot *slot = &last(l)->slots[last(l)->slot_count - 1];
   slot->bytes = (int64_t)((uint64_t)slot->bytes +
-                          ((uint64_t)dtype << BSM_CUDA_DTYPE_SHIFT));
+                          (bsm_cuda_element(dtype) << BSM_CUDA_DTYPE_SHIFT));
 }
 
 void bsm_cuda_type_product_slot(bsm_cuda_launches *l, bsm_dtype dtype) {
@@ -271,7 +279,27 @@ bsm_status bsm_cuda_add_scratch(bsm_cuda_launches *l, uint64_t bytes,
   return BSM_OK;
 }
 
-/* Steps of sizes that one kernel does with those behind them. */
+/* Steps of sizes that one kernel does with those behind them: how many from
+ * `index` on, or 0, and what does them. */
+static const struct joined {
+  uint32_t (*steps)(const bsm_plan *plan, uint32_t index, int sm);
+  bsm_status (*launch)(bsm_cuda_launches *l, uint32_t index);
+} joined_kinds[] = {
+    {bsm_cuda_squeeze_excite_steps, bsm_cuda_launch_squeeze_excite},
+    {bsm_cuda_activated_norm_steps, bsm_cuda_launch_activated_norm},
+};
+
+static const struct joined *find_joined(const bsm_cuda_launches *l,
+                                        uint32_t from, uint32_t ahead,
+                                        uint32_t *count) {
+  const size_t kinds = sizeof(joined_kinds) / sizeof(joined_kinds[0]);
+  for (size_t i = 0; i < kinds; i++) {
+    *count = joined_kinds[i].steps(l->plan, from, l->sm);
+    if (*count > ahead) return &joined_kinds[i];
+  }
+  return NULL;
+}
+
 static bsm_status make_joined(bsm_cuda_launches *l, bool *is_joined) {
   const uintptr_t at = (uintptr_t)l->step, first = (uintptr_t)l->plan->steps;
   const size_t index = (at - first) / sizeof(*l->step);
@@ -283,13 +311,15 @@ static bsm_status make_joined(bsm_cuda_launches *l, bool *is_joined) {
   for (uint32_t ahead = 0; ahead < BSM_CUDA_MAX_JOINED && ahead <= index;
        ahead++) {
     const uint32_t from = (uint32_t)index - ahead;
-    const uint32_t count = bsm_cuda_squeeze_excite_steps(l->plan, from, l->sm);
-    if (count <= ahead) continue;
+    uint32_t count;
+    const struct joined *found = find_joined(l, from, ahead, &count);
+    if (!found) continue;
     *is_joined = true;
     l->joined = ahead ? 0 : count - 1;
     l->ahead = ahead;
-    BSM_TRY(bsm_cuda_launch_squeeze_excite(l, from));
-    return ahead ? bsm_cuda_set_aside(l) : BSM_OK;
+    BSM_TRY(found->launch(l, from));
+    while (ahead && l->count > 0) BSM_TRY(bsm_cuda_set_aside(l));
+    return BSM_OK;
   }
   return BSM_OK;
 }

@@ -197,6 +197,8 @@ const char *bsm_cuda_type(bsm_dtype dtype);
  * mean. */
 bsm_dtype bsm_cuda_raw_dtype(bsm_dtype dtype);
 
+/* The number of a dtype in typed addresses, and in the interpreter's code. */
+uint64_t bsm_cuda_element(bsm_dtype dtype);
 /* What a value of the dtype is held in. */
 bsm_cuda_held bsm_cuda_held_of(bsm_dtype dtype);
 /* The type of device.cuh for all dtypes that are held in it: "any_f32". */

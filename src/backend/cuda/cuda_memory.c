@@ -120,3 +120,44 @@ void bsm_cuda_release(bsm_device *device, const bsm_allocator *host,
   if (block) put(&d->spare, block);
   pthread_mutex_unlock(&d->lock);
 }
+
+/* ---- memory of callers ---- */
+
+/* Some devices reach all memory of the process. */
+static bsm_status refuse_unknown(bsm_cuda_device *d) {
+  int pageable = 0;
+  BSM_TRY_CUDA(&d->driver, device_get_attribute, &pageable,
+               BSM_CU_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, d->device);
+  return pageable
+             ? BSM_OK
+             : BSM_FAIL(BSM_INVALID_ARGUMENT,
+                        "it is not memory of a GPU: the driver does not know "
+                        "its address");
+}
+
+/* Pinned and managed memory is every device's. */
+static bool is_shared(const bsm_cuda_device *d, bsm_cu_address at) {
+  int type = 0;
+  unsigned managed = 0;
+  return (!d->driver.pointer_attribute(&type, BSM_CU_POINTER_MEMORY_TYPE, at) &&
+          type == BSM_CU_MEMORY_TYPE_HOST) ||
+         (!d->driver.pointer_attribute(&managed, BSM_CU_POINTER_IS_MANAGED,
+                                       at) &&
+          managed);
+}
+
+static bsm_status check_address(bsm_cuda_device *d, bsm_cu_address at) {
+  int index = d->index;
+  const bsm_cu_result result =
+      d->driver.pointer_attribute(&index, BSM_CU_POINTER_DEVICE_ORDINAL, at);
+  if (result == BSM_CU_INVALID_VALUE) return refuse_unknown(d);
+  BSM_TRY(bsm_cuda_status(&d->driver, result, "pointer_attribute"));
+  if (index == d->index || is_shared(d, at)) return BSM_OK;
+  return BSM_FAIL(BSM_INVALID_ARGUMENT, "it is memory of GPU %d, not of GPU %d",
+                  index, (int)d->index);
+}
+
+bsm_status bsm_cuda_check_address(bsm_device *device, const void *address) {
+  BSM_CUDA_INSIDE(bsm_cuda_device_of(device),
+                  check_address(inside_, (bsm_cu_address)(uintptr_t)address));
+}

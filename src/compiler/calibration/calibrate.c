@@ -43,7 +43,7 @@ static void complete(bsm_compile_options *out) {
 static bsm_status calibrate(bsm_module *module,
                             const bsm_compile_options *compiling,
                             const bsm_calibrate_options *options,
-                            bsm_progress *progress,
+                            bsm_precision precision, bsm_progress *progress,
                             bsm_compilation_record *record,
                             bsm_calibration *out) {
   bsm_ready ready;
@@ -58,7 +58,7 @@ static bsm_status calibrate(bsm_module *module,
   out->method = options->method;
   out->percentile = options->percentile;
   out->equalized = options->equalize;
-  const bsm_trial_source source = {&ready, out, progress};
+  const bsm_trial_source source = {&ready, out, progress, precision};
   bsm_status status =
       bsm_observe_ranges(&source, options, &record->arena, out, &batches);
   if (!status) {
@@ -78,11 +78,17 @@ static bsm_status calibrate_module(bsm_module *module,
   BSM_TRY(bsm_compile_options_resolve(module, given, &compiling));
   bsm_progress progress = {.report = compiling.progress,
                            .user = compiling.progress_user};
+  const uint32_t allowed = compiling.precisions;
+  const bsm_precision precision =
+      (allowed & (BSM_PRECISION_FP8 | BSM_PRECISION_INT8)) == BSM_PRECISION_FP8
+          ? BSM_PRECISION_FP8
+          : BSM_PRECISION_INT8;
   complete(&compiling);
   bsm_compilation_record_init(&record, &module->guard.allocator,
                               compiling.logger);
-  bsm_status status = bsm_module_status(
-      module, calibrate(module, &compiling, options, &progress, &record, out));
+  bsm_status status =
+      bsm_module_status(module, calibrate(module, &compiling, options,
+                                          precision, &progress, &record, out));
   bsm_compilation_record_destroy(&record);
   return bsm_status_note(status, "while calibrating %s", module->name);
 }

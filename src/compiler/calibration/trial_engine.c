@@ -26,6 +26,7 @@ static bsm_status make_plan(const bsm_trial_source *source,
                             bsm_arena *arena, bsm_plan **out) {
   const bsm_quantize_options quantizing = {.calibration = source->calibration,
                                            .target = c->target,
+                                           .precision = source->precision,
                                            .policy = c->precision,
                                            .takes = options->takes,
                                            .user = options->takes_user};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Engines that a calibration builds to see what is inside of them: of the model
- * in float32, or with some layers in int8, with tensors of the network as
- * further outputs. */
+ * in float32, or with some layers in int8 or fp8, with tensors of the network
+ * as further outputs. */
 #ifndef BSM_COMPILER_CALIBRATION_TRIAL_ENGINE_H_
 #define BSM_COMPILER_CALIBRATION_TRIAL_ENGINE_H_
 
@@ -14,6 +14,7 @@ typedef struct bsm_trial_source {
   const bsm_ready *ready;
   const bsm_calibration *calibration; /* being made */
   bsm_progress *progress;
+  bsm_precision precision; /* of quantized layers: INT8 or FP8 */
 } bsm_trial_source;
 
 typedef struct bsm_trial_options {

@@ -20,6 +20,9 @@
  * file of 64 KiB no more than 64 MiB. */
 #define MEMORY_BYTES (UINT64_C(60) << 20)
 #define MEMORY_TIMES 64
+/* That of max_work: a second or less for a file of few bytes. */
+#define WORK (UINT64_C(1) << 27)
+#define WORK_TIMES 1000
 
 /* The caller's options, with its limits, which `limits` is room for. */
 static bsm_status resolve(const bsm_module_options *given,
@@ -78,8 +81,13 @@ void bsm_module_destroy(bsm_module *module) {
   bsm_deallocate(module->allocator, module);
 }
 
-static void limit_memory(bsm_module *module, const bsm_limits *limits,
-                         size_t file_size) {
+static void limit_use(bsm_module *module, const bsm_limits *limits,
+                      size_t file_size) {
+  bsm_work_budget *work = &module->cx->work;
+  work->limit = limits->max_work ? (double)limits->max_work
+                                 : WORK + WORK_TIMES * (double)file_size;
+  work->left = work->limit;
+  work->kept = work->limit / 8;
   uint64_t most = limits->max_memory_bytes;
   if (!most) {
     most = file_size < SIZE_MAX / MEMORY_TIMES - MEMORY_BYTES
@@ -92,8 +100,10 @@ static void limit_memory(bsm_module *module, const bsm_limits *limits,
 
 void bsm_module_lock(bsm_module *module) {
   (void)pthread_mutex_lock(&module->lock);
-  if (module->lock_depth++ == 0 &&
-      !bsm_size_add(module->guard.used, module->max_memory,
+  if (module->lock_depth++ > 0) return;
+  module->cx->work.left = module->cx->work.limit;
+  module->cx->work.refusals = 0;
+  if (!bsm_size_add(module->guard.used, module->max_memory,
                     &module->guard.limit)) {
     module->guard.limit = SIZE_MAX;
   }
@@ -193,7 +203,7 @@ static bsm_status read_within_limits(bsm_module *module,
                                      const bsm_module_options *options,
                                      const void *data, size_t size,
                                      const bsm_limits *limits) {
-  limit_memory(module, limits, size);
+  limit_use(module, limits, size);
   contents r = {module, options, data, size};
   return bsm_module_status(module, bsm_call_deeply(read_deeply, &r));
 }

@@ -311,8 +311,9 @@ static bsm_status add_binding(program_builder *b, const bsm_value *value,
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "result %" PRIu32 " is not a tensor or number", index);
   }
+  /* What may be of several dtypes may have any dims as well. */
   if (type->has_dtype) t.dtype = type->dtype;
-  if (bsm_type_has_sizes(type)) {
+  if (type->has_dtype && bsm_type_has_sizes(type)) {
     t.dims = type->dims;
     bsm_contiguous_strides(t.dims, t.strides);
   }

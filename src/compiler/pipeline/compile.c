@@ -198,9 +198,10 @@ static bsm_status check_calibration(const bsm_module *module,
                                     const bsm_compile_options *options) {
   const bsm_calibration *calibration = options->calibration;
   if (!calibration) return BSM_OK;
-  if (!(options->precisions & BSM_PRECISION_INT8)) {
+  if (!(options->precisions & (BSM_PRECISION_INT8 | BSM_PRECISION_FP8))) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "there is a calibration, but precisions do not allow int8");
+                    "there is a calibration, but precisions do not allow int8 "
+                    "or fp8");
   }
   if (calibration->model && calibration->model != bsm_module_hash(module)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -242,6 +243,22 @@ bsm_status bsm_ready_compilation(bsm_module *module,
   return BSM_OK;
 }
 
+/* What is computed in each run although it is constant. */
+static bsm_status warn_of_work(const bsm_module *module,
+                               bsm_compilation_record *record) {
+  const bsm_work_budget *work = &module->cx->work;
+  bsm_log(record->logger, BSM_LOG_LEVEL_INFO,
+          "what is constant took %.0f multiply-adds and visits of elements, of "
+          "max_work %.0f",
+          work->limit - work->left, work->limit);
+  if (!work->refusals) return BSM_OK;
+  return bsm_record_warning(
+      record,
+      "constants are left to the engine: to compute them takes more than "
+      "max_work of the limits, %.0f",
+      work->limit);
+}
+
 static bsm_status compile_stages(bsm_module *module,
                                  const bsm_compile_options *given,
                                  const bsm_plan *refit, bsm_arena *engine,
@@ -260,6 +277,7 @@ static bsm_status compile_stages(bsm_module *module,
               ? compile_plan(c, ready.lowered, record, engine, plan)
               : compile_program(c, ready.lowered, &ready.io, &ready.divided,
                                 record, engine, plan));
+  BSM_TRY(warn_of_work(module, record));
   BSM_TRY(
       bsm_precision_policy_check(c->precision, module, c->options, c->arena));
   if (c->target->ops->add_code) {

@@ -31,7 +31,8 @@ bsm_status bsm_find_target(const bsm_compile_options *options, bsm_arena *arena,
                                       .isa = scalar ? 0
                                              : options->isa
                                                  ? options->isa
-                                                 : BSM_TARGET_ANY_ISA};
+                                                 : BSM_TARGET_ANY_ISA,
+                                      .quantizes = options->calibration};
   return bsm_target_parse(&request, arena, out);
 }
 

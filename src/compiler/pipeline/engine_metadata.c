@@ -97,7 +97,8 @@ static bsm_status add_limits(bsm_arena *arena, bsm_metadata_vec *out,
   } rows[] = {
       {"options.max_loop_trips", given->max_loop_trips, usual.max_loop_trips},
       {"options.max_unrolled_nodes", given->max_unrolled_nodes,
-       usual.max_unrolled_nodes}};
+       usual.max_unrolled_nodes},
+      {"options.max_work", given->max_work, usual.max_work}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     if (rows[i].value == rows[i].usual) continue;
     BSM_TRY(add_number(arena, out, rows[i].key, (size_t)rows[i].value));

@@ -129,29 +129,86 @@ bsm_build_options bsm_building_options(const bsm_compilation *c) {
                              .logger = options->logger};
 }
 
-/* Layers compute in int8 as the calibration says. What was asked of int8 is
- * done then, and the rest of the layers is for the builder to decide. */
+static bool has_fp8(const bsm_compilation *c) {
+  return c->target->ops->fuses(c->target, BSM_FUSION_FP8, BSM_DTYPE_FLOAT);
+}
+
+/* fp8 where the target has it, or nothing else is allowed. */
+static bsm_precision quantized_precision(const bsm_compilation *c) {
+  const uint32_t allowed = c->options->precisions;
+  if (!(allowed & BSM_PRECISION_FP8)) return BSM_PRECISION_INT8;
+  if (allowed & BSM_PRECISION_INT8 && !has_fp8(c)) return BSM_PRECISION_INT8;
+  if (!has_fp8(c)) {
+    bsm_log(c->options->logger, BSM_LOG_LEVEL_WARNING,
+            "the target %s has no products in fp8: they compute in fp32 what "
+            "fp8 would give",
+            c->target->text);
+  }
+  return BSM_PRECISION_FP8;
+}
+
+/* Whether an engine that is refitted computes in int8: its precisions stay. */
+static bool refits_int8(const bsm_compilation *c) {
+  for (uint32_t i = 0; c->refit && i < c->refit->step_count; i++) {
+    if (c->refit->steps[i].kind == BSM_STEP_INT8_CONVOLUTION) return true;
+  }
+  return false;
+}
+
+/* Quantizes layers, all or those that a rule is about, and takes what was asked
+ * for as done. `slower`: layers that are not, for int8 would take longer. */
+static bsm_status quantize_to(const bsm_compilation *c, bsm_network *net,
+                              bsm_precision precision, bool rules_alone,
+                              size_t *count, size_t *slower) {
+  const bsm_compile_options *options = c->options;
+  const bsm_quantize_options quantizing = {
+      .calibration = options->calibration,
+      .target = c->target,
+      .logger = options->logger,
+      .precision = precision,
+      .policy = c->precision,
+      .rules_alone = rules_alone,
+      .slower = c->precision->narrows || refits_int8(c) ? NULL : slower};
+  BSM_TRY(bsm_quantize_network(net, &quantizing, count));
+  if (*count) {
+    bsm_log(options->logger, BSM_LOG_LEVEL_INFO, "%zu layers compute in %s",
+            *count, bsm_precision_name(precision));
+  }
+  if (*slower) {
+    bsm_log(options->logger, BSM_LOG_LEVEL_WARNING,
+            "%zu layers stay in fp32, which is faster than int8 on the target "
+            "%s; --prefer-size or overrides of their precision have int8 "
+            "compute them anyway",
+            *slower, c->target->text);
+  }
+  return BSM_OK;
+}
+
+/* Layers compute in int8 or fp8 as the calibration says, and in the other of
+ * the two where a rule says so. What was asked of it is done then, and the rest
+ * of the layers is for the builder to decide. */
 static bsm_status quantize(const bsm_compilation *c, bsm_network *net) {
   const bsm_compile_options *options = c->options;
-  const bsm_quantize_options quantizing = {.calibration = options->calibration,
-                                           .target = c->target,
-                                           .logger = options->logger,
-                                           .policy = c->precision};
-  size_t count;
+  const bsm_precision main = quantized_precision(c);
+  const bsm_precision other =
+      main == BSM_PRECISION_INT8 ? BSM_PRECISION_FP8 : BSM_PRECISION_INT8;
+  const bool both = other == BSM_PRECISION_INT8 || has_fp8(c);
+  size_t count, more = 0, slower = 0, none = 0;
   BSM_TRY(bsm_prepare_quantization(
       net, c->target, options->calibration->equalized, options->logger));
-  BSM_TRY(bsm_quantize_network(net, &quantizing, &count));
-  if (!count) {
+  BSM_TRY(quantize_to(c, net, main, false, &count, &slower));
+  if (both) BSM_TRY(quantize_to(c, net, other, true, &more, &none));
+  if (!count && !more && !slower) {
+    const char *name = bsm_precision_name(main);
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "int8: the calibration has no range of any layer of this "
-                    "model that int8 could compute");
+                    "%s: the calibration has no range of any layer of this "
+                    "model that %s could compute",
+                    name, name);
   }
-  bsm_log(options->logger, BSM_LOG_LEVEL_INFO, "%zu layers compute in int8",
-          count);
-  c->precision->allowed &= ~(uint32_t)BSM_PRECISION_INT8;
+  c->precision->allowed &= ~(uint32_t)(BSM_PRECISION_INT8 | BSM_PRECISION_FP8);
   for (size_t i = 0; i < c->precision->rule_count; i++) {
     bsm_precision_rule *rule = &c->precision->rules[i];
-    if (rule->precision == BSM_PRECISION_INT8) {
+    if (rule->precision == main || (both && rule->precision == other)) {
       rule->precision = BSM_PRECISION_FP32;
     }
   }

@@ -375,7 +375,8 @@ static bsm_status list_model(bsm_module *module,
                              const bsm_compile_options *options,
                              bsm_operator_list *owner) {
   bsm_compilation_record record;
-  bsm_compilation_record_init(&record, options->allocator, options->logger);
+  bsm_compilation_record_init(&record, &module->guard.allocator,
+                              options->logger);
   bsm_status status = list_record(module, &record,
                                   make_engine(module, options, &record), owner);
   bsm_compilation_record_destroy(&record);

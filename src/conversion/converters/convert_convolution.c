@@ -212,6 +212,25 @@ static bsm_itensor *emit_dynamic_transposed(bsm_conversion_ctx *ctx,
   return emit_dynamic(ctx, &plain);
 }
 
+/* Whether a transposed convolution of no elements, of which PyTorch takes it,
+ * gives images without elements; windows are sane, or none. */
+static bool leaves_nothing(const conv_spec *spec) {
+  const int32_t first = bsm_rank(spec->x) - spec->spatial;
+  if (!spec->transposed || bsm_itensor_numel(spec->x) > 0 || first < 0) {
+    return false;
+  }
+  for (int32_t i = 0; i < spec->spatial; i++) {
+    const double size = (double)spec->x->dims.d[first + i] - 1,
+                 reach = (double)spec->kernel.d[2 + i] - 1;
+    if (size * (double)spec->stride.d[i] + (double)spec->dilation.d[i] * reach +
+            1 + (double)spec->output_padding.d[i] <=
+        2 * (double)spec->padding.d[i]) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* The kernel, the input made batched, and the layer: common to all forms. */
 static bsm_status finish(bsm_conversion_ctx *ctx, const bsm_node *node,
                          const bsm_args *args, conv_spec *spec,
@@ -222,6 +241,8 @@ static bsm_status finish(bsm_conversion_ctx *ctx, const bsm_node *node,
                       (spec->dynamic && !bsm_arg_is_none(args, BIAS));
   const bsm_tensor *bias =
       dynamic_bias ? NULL : bsm_arg_unwrap_to_tensor_or_none(args, BIAS);
+  BSM_CHECK(!leaves_nothing(spec),
+            "a transposed convolution that leaves no elements");
   if (!batched) spec->x = bsm_emit_unsqueeze(ctx, spec->x, 0);
   bsm_itensor *out = !spec->x ? NULL
                      : spec->dynamic && spec->transposed

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Distances and similarities of vectors. */
+#include <math.h>
+
 #include "conversion/emit.h"
 
 /* Two tensors in their common floating dtype. */
@@ -72,23 +74,112 @@ static bsm_status convert_cosine_similarity(bsm_conversion_ctx *ctx,
                       BSM_REDUCE_SUM, axes, false));
 }
 
-/* [.., P, M] and [.., R, M] -> [.., P, R]. */
-static bsm_status convert_cdist(bsm_conversion_ctx *ctx, const bsm_node *node,
-                                const bsm_args *args) {
-  enum { X1, X2, P };
-  bsm_itensor *a, *b;
-  if (!two(ctx, args, &a, &b)) return bsm_ctx_take_error(ctx);
-  BSM_CHECK(bsm_rank(a) >= 2 && bsm_rank(b) >= 2,
-            "cdist only supports at least 2D tensors, X1 got: %dD, X2 got: %dD",
-            (int)bsm_rank(a), (int)bsm_rank(b));
+/* ---- cdist: [.., P, M] and [.., R, M] -> [.., P, R] ---- */
+
+/* Columns up to which their differences are summed one after the other, which
+ * is faster than to keep all differences. */
+enum { FEW_COLUMNS = 8 };
+
+/* Of a product whose small results are differences of great numbers. */
+static bsm_itensor *exact(bsm_itensor *x) {
+  if (x && x->producer) x->producer->cancels = true;
+  return x;
+}
+
+/* [x * scale, ...] of the columns of x, the sums of their squares, and ones. */
+static bsm_itensor *with_squares(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                 double scale, bool ones_first) {
+  if (!x) return NULL;
+  const int32_t last = bsm_rank(x) - 1;
+  bsm_dims dims = x->dims;
+  dims.d[last] = 1;
+  bsm_itensor *ones = bsm_emit_fill(ctx, x->dtype, dims, 1);
+  bsm_itensor *squares = bsm_emit_reduce(
+      ctx, exact(bsm_emit_binary(ctx, x, x, BSM_ELEMENT_WISE_PROD)),
+      BSM_REDUCE_SUM, 1u << (unsigned)last, true);
+  exact(squares);
+  if (scale != 1) {
+    x = exact(bsm_emit_binary(ctx, x, bsm_emit_scalar(ctx, x->dtype, scale),
+                              BSM_ELEMENT_WISE_PROD));
+  }
+  bsm_itensor *all[] = {x, ones_first ? ones : squares,
+                        ones_first ? squares : ones};
+  return exact(bsm_emit_concat(ctx, all, 3, last));
+}
+
+/* By |a - b|^2 = |a|^2 + |b|^2 - 2 a b, as PyTorch computes it. */
+static bsm_itensor *by_product(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                               bsm_itensor *b) {
+  a = with_squares(ctx, a, -2, false);
+  b = with_squares(ctx, b, 1, true);
+  b = bsm_emit_transpose(ctx, b, bsm_rank(b) - 2, bsm_rank(b) - 1);
+  a = exact(bsm_emit_torch_matmul(ctx, a, b));
+  if (!a) return NULL;
+  a = bsm_emit_binary(ctx, a, bsm_emit_scalar(ctx, a->dtype, 0),
+                      BSM_ELEMENT_WISE_MAX);
+  return exact(bsm_emit_unary(ctx, exact(a), BSM_UNARY_SQRT));
+}
+
+/* By the differences of one column after the other; p is 1, 2 or infinite. */
+static bsm_itensor *by_columns(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                               bsm_itensor *b, double p) {
+  const int64_t columns = a->dims.d[bsm_rank(a) - 1];
+  bsm_itensor *sum = NULL;
+  b = bsm_emit_transpose(ctx, b, bsm_rank(b) - 2, bsm_rank(b) - 1);
+  for (int64_t k = 0; k < columns; k++) {
+    bsm_itensor *term = bsm_emit_binary(
+        ctx, bsm_emit_slice(ctx, a, bsm_rank(a) - 1, k, 1, 1),
+        bsm_emit_slice(ctx, b, bsm_rank(b) - 2, k, 1, 1), BSM_ELEMENT_WISE_SUB);
+    term = p == 2 ? bsm_emit_binary(ctx, term, term, BSM_ELEMENT_WISE_PROD)
+                  : bsm_emit_unary(ctx, term, BSM_UNARY_ABS);
+    sum = k == 0 ? term
+                 : bsm_emit_binary(
+                       ctx, sum, term,
+                       isinf(p) ? BSM_ELEMENT_WISE_MAX : BSM_ELEMENT_WISE_SUM);
+  }
+  return p == 2 ? bsm_emit_unary(ctx, sum, BSM_UNARY_SQRT) : sum;
+}
+
+/* All differences, then norms of them. */
+static bsm_itensor *by_differences(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                                   bsm_itensor *b, double p) {
   a = bsm_emit_unsqueeze(ctx, a, bsm_rank(a) - 1);
   b = bsm_emit_unsqueeze(ctx, b, bsm_rank(b) - 2);
   a = bsm_emit_binary(ctx, a, b, BSM_ELEMENT_WISE_SUB);
-  if (!a) return bsm_ctx_take_error(ctx);
-  return bsm_emit_output(
-      ctx, node, 0,
-      bsm_emit_p_norm(ctx, a, bsm_arg_unwrap_to_double(args, P),
-                      1u << (unsigned)(bsm_rank(a) - 1), false));
+  return a ? bsm_emit_p_norm(ctx, a, p, 1u << (unsigned)(bsm_rank(a) - 1),
+                             false)
+           : NULL;
+}
+
+static bsm_status convert_cdist(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                const bsm_args *args) {
+  enum { X1, X2, P, COMPUTE_MODE };
+  enum { WHERE_LARGE, ALWAYS, NEVER }; /* products */
+  bsm_itensor *a, *b, *out;
+  if (!two(ctx, args, &a, &b)) return bsm_ctx_take_error(ctx);
+  const int32_t ra = bsm_rank(a), rb = bsm_rank(b);
+  BSM_CHECK(ra >= 2 && rb >= 2,
+            "cdist only supports at least 2D tensors, X1 got: %dD, X2 got: %dD",
+            (int)ra, (int)rb);
+  const double p = bsm_arg_unwrap_to_double(args, P);
+  const int64_t columns = a->dims.d[ra - 1];
+  BSM_CHECK(columns == b->dims.d[rb - 1],
+            "cdist of %lld columns and %lld columns", (long long)columns,
+            (long long)b->dims.d[rb - 1]);
+  const int64_t mode =
+      bsm_arg_unwrap_to_int_or(args, COMPUTE_MODE, WHERE_LARGE);
+  const bool products =
+      p == 2 && a->dtype == BSM_DTYPE_FLOAT && mode != NEVER &&
+      (mode == ALWAYS || a->dims.d[ra - 2] > 25 || b->dims.d[rb - 2] > 25);
+  if (products) {
+    out = by_product(ctx, a, b);
+  } else if (columns > 0 && columns <= FEW_COLUMNS &&
+             (p == 1 || p == 2 || (isinf(p) && p > 0))) {
+    out = by_columns(ctx, a, b, p);
+  } else {
+    out = by_differences(ctx, a, b, columns == 0 ? 1 : p);
+  }
+  return bsm_emit_output(ctx, node, 0, out);
 }
 
 static const bsm_conversion_pattern patterns[] = {

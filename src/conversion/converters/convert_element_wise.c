@@ -174,8 +174,8 @@ static bsm_itensor *pow_of_constant(bsm_conversion_ctx *ctx, bsm_itensor *x,
       return bsm_emit_unary(ctx, x, known[i].operation);
     }
   }
-  if (!(exponent < 1) && !(exponent > 1)) return x;
-  if (!(exponent < 3) && !(exponent > 3)) {
+  if (exponent >= 1 && exponent <= 1) return x;
+  if (exponent >= 3 && exponent <= 3) {
     return bsm_emit_binary(ctx, bsm_emit_unary(ctx, x, BSM_UNARY_SQUARE), x,
                            BSM_ELEMENT_WISE_PROD);
   }
@@ -298,7 +298,7 @@ static bsm_status convert_addc(bsm_conversion_ctx *ctx, const bsm_node *node,
                       BSM_ELEMENT_WISE_SUM));
 }
 
-/* self + weight * (end - self) */
+/* lerp(self, end, weight) */
 static bsm_status convert_lerp(bsm_conversion_ctx *ctx, const bsm_node *node,
                                const bsm_args *args) {
   enum { SELF, END, WEIGHT };
@@ -306,11 +306,12 @@ static bsm_status convert_lerp(bsm_conversion_ctx *ctx, const bsm_node *node,
   bsm_itensor *end = bsm_arg_itensor_or_freeze(ctx, args, END);
   bsm_operand weight = bsm_operand_of(ctx, args, WEIGHT);
   if (!x) return bsm_ctx_take_error(ctx);
-  bsm_itensor *step = bsm_emit_binary(
-      ctx, bsm_emit_binary(ctx, end, x, BSM_ELEMENT_WISE_SUB),
-      bsm_operand_emit(ctx, &weight, x->dtype), BSM_ELEMENT_WISE_PROD);
-  return bsm_emit_output(ctx, node, 0,
-                         bsm_emit_binary(ctx, x, step, BSM_ELEMENT_WISE_SUM));
+  const bool number = !weight.itensor && !weight.tensor && !weight.missing;
+  return bsm_emit_output(
+      ctx, node, 0,
+      number ? bsm_emit_lerp_by(ctx, x, end, weight.scalar.d)
+             : bsm_emit_lerp(ctx, x, end,
+                             bsm_operand_emit(ctx, &weight, x->dtype)));
 }
 
 #define E(operation) BSM_ELEMENT_WISE_##operation

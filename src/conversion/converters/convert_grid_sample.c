@@ -3,13 +3,17 @@
  *
  * Along each axis a position reads one to four elements (taps), each with a
  * weight; the result is the sum, over the product of the axes' taps, of the
- * elements times their weights. The elements come from one gather of whole
- * pixels each: the data is laid out [N * pixels, C]. */
+ * elements times their weights. Where the target has a step for that, it is a
+ * layer. Otherwise the elements come from one gather of whole pixels each: the
+ * data is laid out [N * pixels, C]. */
+#include "conversion/conversion_internal.h"
 #include "conversion/emit.h"
 
 enum { BILINEAR, NEAREST, BICUBIC };
 enum { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION };
 enum { MAX_TAPS = 4 };
+/* Of a layer: float tells the pixels along an axis apart below it. */
+enum { MAX_SIZE = 1 << 23 };
 
 /* One axis: the element indices (as floats, inside the data) and weights. */
 typedef struct tap {
@@ -21,6 +25,7 @@ typedef struct sampler {
   bsm_dtype dtype;
   int64_t interpolation, padding;
   bool align;
+  int32_t axes;
 } sampler;
 
 static bsm_itensor *number(const sampler *s, double value) {
@@ -39,9 +44,12 @@ static bsm_itensor *linear(const sampler *s, bsm_itensor *x, double scale,
   return binary(s, x, number(s, shift), BSM_ELEMENT_WISE_SUM);
 }
 
+/* NaN is the first one, as in PyTorch's kernels. */
 static bsm_itensor *clip(const sampler *s, bsm_itensor *x, int64_t size) {
-  return bsm_emit_activation(s->ctx, x, BSM_ACTIVATION_CLIP, 0,
-                             (double)(size - 1));
+  x = bsm_emit_activation(s->ctx, x, BSM_ACTIVATION_CLIP, 0,
+                          (double)(size - 1));
+  return bsm_emit_select(s->ctx, binary(s, x, x, BSM_ELEMENT_WISE_EQUAL), x,
+                         number(s, 0));
 }
 
 /* Reflects at the outer pixels' centres, or at their edges. */
@@ -71,14 +79,20 @@ static bsm_itensor *into_range(const sampler *s, bsm_itensor *x, int64_t size) {
 }
 
 /* With zero padding an index outside counts nothing: its weight is 0 and the
- * index moves inside. */
+ * index moves inside. In images that is a product, so that a weight that is NaN
+ * stays. */
 static tap bounded(const sampler *s, bsm_itensor *index, bsm_itensor *weight,
                    int64_t size) {
   bsm_itensor *inside = clip(s, index, size);
   if (s->padding != PAD_ZEROS || !index) return (tap){inside, weight};
   bsm_itensor *same = binary(s, index, inside, BSM_ELEMENT_WISE_EQUAL);
-  if (!weight) weight = number(s, 1);
-  return (tap){inside, bsm_emit_select(s->ctx, same, weight, number(s, 0))};
+  bsm_itensor *none = number(s, 0);
+  if (!weight) {
+    weight = number(s, 1);
+  } else if (s->axes == 2) {
+    none = binary(s, weight, none, BSM_ELEMENT_WISE_PROD);
+  }
+  return (tap){inside, bsm_emit_select(s->ctx, same, weight, none)};
 }
 
 /* Keys' kernel with A = -0.75 at distances `near` + [0, 1). */
@@ -208,16 +222,43 @@ static bsm_itensor *sample(const sampler *s, bsm_itensor *x,
                           to_first);
 }
 
+/* Whether the target has such a step. */
+static bool is_taken(const bsm_conversion_ctx *ctx, bsm_itensor *x) {
+  bsm_layer layer = {.kind = BSM_LAYER_SAMPLE};
+  layer.inputs.items = layer.outputs.items = &x;
+  layer.inputs.len = layer.outputs.len = 1;
+  for (int32_t i = 2; i < x->dims.rank; i++) {
+    if (x->dims.d[i] >= MAX_SIZE) return false;
+  }
+  return x->dtype == BSM_DTYPE_FLOAT && bsm_ctx_takes(ctx, &layer);
+}
+
+static bsm_itensor *add_layer(const sampler *s, bsm_itensor *x,
+                              bsm_itensor *grid) {
+  static const bsm_resize_mode modes[] = {[BILINEAR] = BSM_RESIZE_LINEAR,
+                                          [NEAREST] = BSM_RESIZE_NEAREST,
+                                          [BICUBIC] = BSM_RESIZE_CUBIC};
+  static const bsm_sample_padding paddings[] = {
+      [PAD_ZEROS] = BSM_SAMPLE_ZEROS,
+      [PAD_BORDER] = BSM_SAMPLE_BORDER,
+      [PAD_REFLECTION] = BSM_SAMPLE_REFLECTION};
+  return bsm_emit(s->ctx, bsm_network_add_sample(
+                              s->ctx->net, x, grid, modes[s->interpolation],
+                              paddings[s->padding], s->align));
+}
+
 static bsm_status convert_grid_sampler(bsm_conversion_ctx *ctx,
                                        const bsm_node *node,
                                        const bsm_args *args) {
   enum { INPUT, GRID, INTERPOLATION, PADDING, ALIGN_CORNERS };
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
   bsm_itensor *grid = bsm_arg_itensor_or_freeze(ctx, args, GRID);
-  sampler s = {ctx, bsm_itensor_dtype(x),
+  sampler s = {ctx,
+               bsm_itensor_dtype(x),
                bsm_arg_unwrap_to_int(args, INTERPOLATION),
                bsm_arg_unwrap_to_int(args, PADDING),
-               bsm_arg_unwrap_to_bool(args, ALIGN_CORNERS)};
+               bsm_arg_unwrap_to_bool(args, ALIGN_CORNERS),
+               x ? bsm_rank(x) - 2 : 0};
   if (!x || !grid) return bsm_ctx_take_error(ctx);
   int32_t rank = bsm_rank(x);
   BSM_CHECK((rank == 4 || rank == 5) && bsm_rank(grid) == rank &&
@@ -237,7 +278,9 @@ static bsm_status convert_grid_sampler(bsm_conversion_ctx *ctx,
               "dimensions, it has dims %s",
               bsm_dims_str(x->dims));
   }
-  return bsm_emit_output(ctx, node, 0, sample(&s, x, grid));
+  return bsm_emit_output(
+      ctx, node, 0,
+      is_taken(ctx, x) ? add_layer(&s, x, grid) : sample(&s, x, grid));
 }
 
 /* ---- affine_grid ---- */

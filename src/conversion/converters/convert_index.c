@@ -320,6 +320,15 @@ static const bsm_conversion_pattern patterns[] = {
      convert_index, 0},
     {"aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
      convert_index, 0},
+    {"aten::_unsafe_index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> "
+     "Tensor",
+     convert_index, 0},
+    {"aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, "
+     "bool accumulate=False) -> Tensor",
+     convert_index_put, 0},
+    {"aten::_unsafe_index_put.hacked_twin(Tensor self, Tensor[] indices, "
+     "Tensor values, bool accumulate=False) -> Tensor",
+     convert_index_put, 0},
     {"aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
      "accumulate=False) -> Tensor",
      convert_index_put, 0},

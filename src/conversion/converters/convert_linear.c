@@ -46,6 +46,17 @@ static bsm_status convert_linear(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, out);
 }
 
+/* A column times a row is their elements' products, which fuse with what is
+ * around them; as a matrix product each batch is a call of a kernel. */
+static bsm_itensor *multiply(bsm_conversion_ctx *ctx, bsm_itensor *a,
+                             bsm_itensor *b) {
+  const bool outer = a && b && a->dims.d[a->dims.rank - 1] == 1 &&
+                     b->dims.d[b->dims.rank - 2] == 1 && a->dtype == b->dtype &&
+                     bsm_dtype_is_floating(a->dtype);
+  return outer ? bsm_emit_binary(ctx, a, b, BSM_ELEMENT_WISE_PROD)
+               : bsm_emit_matmul(ctx, a, false, b, false);
+}
+
 bsm_itensor *bsm_emit_torch_matmul(bsm_conversion_ctx *ctx, bsm_itensor *a,
                                    bsm_itensor *b) {
   if (!a || !b) return NULL;
@@ -58,7 +69,7 @@ bsm_itensor *bsm_emit_torch_matmul(bsm_conversion_ctx *ctx, bsm_itensor *a,
   }
   if (left) a = bsm_emit_unsqueeze(ctx, a, 0);
   if (right) b = bsm_emit_unsqueeze(ctx, b, 1);
-  bsm_itensor *out = bsm_emit_matmul(ctx, a, false, b, false);
+  bsm_itensor *out = multiply(ctx, a, b);
   uint32_t drop = 0;
   if (!out) return NULL;
   if (left) drop |= 1u << (unsigned)(bsm_rank(out) - 2);

@@ -47,6 +47,11 @@ static bsm_status convert_fake_quantize(bsm_conversion_ctx *ctx,
   BSM_CHECK(low <= high,
             "`quant_min` should be less than or equal to `quant_max`.");
   const bsm_dtype wide = bsm_quantize_compute_dtype(x->dtype);
+  /* Per tensor, PyTorch reads it as an integer. */
+  if (!channels && bsm_dtype_is_floating(zero->dtype)) {
+    zero = bsm_emit_cast(ctx, zero, BSM_DTYPE_INT64);
+  }
+  if (!zero) return bsm_ctx_take_error(ctx);
   const bool floating_zero = bsm_dtype_is_floating(zero->dtype);
   BSM_CHECK(!floating_zero ||
                 (zero->dtype == BSM_DTYPE_FLOAT && x->dtype == BSM_DTYPE_FLOAT),

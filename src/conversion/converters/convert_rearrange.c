@@ -259,6 +259,12 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::unfold(Tensor(a) self, int dimension, int size, int step) -> "
      "Tensor(a)",
      convert_rearrange, 0},
+    {"aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) "
+     "-> Tensor",
+     convert_rearrange, 0},
+    {"aten::unfold_copy(Tensor self, int dimension, int size, int step) -> "
+     "Tensor",
+     convert_rearrange, 0},
     {"aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
      convert_rearrange, 0},
     {"aten::take(Tensor self, Tensor index) -> Tensor", convert_take, 0},

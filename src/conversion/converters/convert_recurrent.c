@@ -2,6 +2,7 @@
 /* LSTM, GRU and RNN. Single cells become products and element-wise layers;
  * sequences become one recurrent layer for each level, or, when their weights
  * are computed, are unrolled over time. */
+#include "aten/tensor.h"
 #include "conversion/packed_sequence.h"
 
 /* x @ w^T + b, the bias optional. */
@@ -207,10 +208,43 @@ static bool is_taken(bsm_conversion_ctx *ctx, const bsm_layer *layer) {
          bsm_ctx_takes(ctx, layer);
 }
 
-/* One level as a recurrent layer; *state is replaced by the last one. */
-static bsm_itensor *layer_of_level(bsm_conversion_ctx *ctx, const sequence *seq,
-                                   size_t level, bsm_itensor *x,
-                                   cell_state *state) {
+/* Weights of half or bfloat16 as floats; others as they are. */
+static bsm_weights widened(bsm_conversion_ctx *ctx, bsm_weights w) {
+  const uint16_t *from = w.values;
+  const bool is_half = w.dtype == BSM_DTYPE_HALF;
+  if (w.count == 0 || !(is_half || w.dtype == BSM_DTYPE_BFLOAT16)) return w;
+  float *to = bsm_conversion_alloc(ctx, (size_t)w.count * sizeof(*to));
+  if (!to) return (bsm_weights){0};
+  for (int64_t i = 0; i < w.count; i++) {
+    to[i] =
+        is_half ? bsm_half_to_float(from[i]) : bsm_bfloat16_to_float(from[i]);
+  }
+  w.dtype = BSM_DTYPE_FLOAT;
+  w.values = to;
+  return w;
+}
+
+static bsm_recurrent_weights weights_of(bsm_conversion_ctx *ctx,
+                                        const sequence *seq, size_t index,
+                                        bool widens) {
+  bsm_itensor *const *w = seq->params + index * seq->stride;
+  bsm_recurrent_weights weights = {.input = constant_of(w[0]),
+                                   .recurrent = constant_of(w[1])};
+  if (seq->biases) {
+    weights.input_bias = constant_of(w[2]);
+    weights.recurrent_bias = constant_of(w[3]);
+  }
+  if (seq->projects) weights.projection = constant_of(w[seq->stride - 1]);
+  if (!widens) return weights;
+  return (bsm_recurrent_weights){
+      widened(ctx, weights.input), widened(ctx, weights.recurrent),
+      widened(ctx, weights.input_bias), widened(ctx, weights.recurrent_bias),
+      widened(ctx, weights.projection)};
+}
+
+static bsm_layer *add_level(bsm_conversion_ctx *ctx, const sequence *seq,
+                            size_t level, bsm_itensor *x,
+                            const cell_state *state, bool widens) {
   static const bsm_recurrent_operation operations[] = {
       [CELL_LSTM] = BSM_RECURRENT_LSTM,
       [CELL_GRU] = BSM_RECURRENT_GRU,
@@ -219,31 +253,47 @@ static bsm_itensor *layer_of_level(bsm_conversion_ctx *ctx, const sequence *seq,
   const size_t directions = (size_t)seq->directions;
   bsm_recurrent_weights weights[2] = {{{0}}, {{0}}};
   for (size_t d = 0; d < directions; d++) {
-    bsm_itensor *const *w =
-        seq->params + (level * directions + d) * seq->stride;
-    weights[d].input = constant_of(w[0]);
-    weights[d].recurrent = constant_of(w[1]);
-    if (seq->biases) {
-      weights[d].input_bias = constant_of(w[2]);
-      weights[d].recurrent_bias = constant_of(w[3]);
-    }
-    if (seq->projects) weights[d].projection = constant_of(w[seq->stride - 1]);
+    weights[d] = weights_of(ctx, seq, level * directions + d, widens);
   }
-  bsm_layer *layer =
-      bsm_network_add_recurrent(ctx->net, x, state->h, state->c,
-                                operations[seq->kind], weights, directions);
+  return bsm_network_add_recurrent(ctx->net, x, state->h, state->c,
+                                   operations[seq->kind], weights, directions);
+}
+
+/* The same of half or bfloat16, in float between casts. */
+static bsm_itensor *wide_level(bsm_conversion_ctx *ctx, const sequence *seq,
+                               size_t level, bsm_itensor *x, cell_state *state,
+                               bsm_layer **layer) {
+  x = bsm_emit_cast(ctx, x, BSM_DTYPE_FLOAT);
+  if (state->h) state->h = bsm_emit_cast(ctx, state->h, BSM_DTYPE_FLOAT);
+  if (state->c) state->c = bsm_emit_cast(ctx, state->c, BSM_DTYPE_FLOAT);
+  *layer = add_level(ctx, seq, level, x, state, true);
+  return bsm_emit(ctx, *layer);
+}
+
+/* One level as a recurrent layer; *state is replaced by the last one. What the
+ * target does not run in 16 bits runs in float. */
+static bsm_itensor *layer_of_level(bsm_conversion_ctx *ctx, const sequence *seq,
+                                   size_t level, bsm_itensor *x,
+                                   cell_state *state) {
+  const bsm_dtype dtype = x->dtype;
+  bsm_layer *layer = add_level(ctx, seq, level, x, state, false);
   bsm_itensor *out = bsm_emit(ctx, layer);
   if (!out) return NULL;
   if (!is_taken(ctx, layer)) {
-    return bsm_emit_fail(
-        ctx, BSM_UNSUPPORTED,
-        "a recurrent network of %s, which the target does not run",
-        bsm_dtype_name(x->dtype));
+    if (dtype != BSM_DTYPE_HALF && dtype != BSM_DTYPE_BFLOAT16) {
+      return bsm_emit_fail(
+          ctx, BSM_UNSUPPORTED,
+          "a recurrent network of %s, which the target does not run",
+          bsm_dtype_name(dtype));
+    }
+    out = wide_level(ctx, seq, level, x, state, &layer);
+    if (!out) return NULL;
   }
   if (seq->lengths.count) bsm_recurrent_set_lengths(layer, &seq->lengths);
-  state->h = bsm_layer_output(layer, 1);
+  state->h = bsm_emit_cast(ctx, bsm_layer_output(layer, 1), dtype);
   state->c = bsm_layer_output(layer, 2);
-  return out;
+  if (state->c) state->c = bsm_emit_cast(ctx, state->c, dtype);
+  return bsm_emit_cast(ctx, out, dtype);
 }
 
 /* The states of a level, of those of all levels. */

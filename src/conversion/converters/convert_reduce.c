@@ -350,6 +350,14 @@ static bsm_status convert_var(bsm_conversion_ctx *ctx, const bsm_node *node,
   }
   BSM_CHECK(bsm_dtype_is_floating(bsm_itensor_dtype(x)),
             "std and var only support floating point and complex dtypes");
+  int64_t count = 1;
+  for (int32_t i = 0; i < bsm_rank(x); i++) {
+    if (axes >> (unsigned)i & 1u) count *= x->dims.d[i];
+  }
+  /* Equal elements give NaN, others infinity: a rounded mean tells them not
+   * apart. */
+  BSM_CHECK(count <= 1 || correction < (double)count,
+            "a variance of fewer elements than its correction takes off");
   bsm_itensor *out = variance(ctx, x, axes, keep, correction);
   if (variant & VAR_STD) out = bsm_emit_unary(ctx, out, BSM_UNARY_SQRT);
   BSM_TRY(bsm_emit_output(ctx, node, 0, out));
@@ -492,29 +500,28 @@ static bsm_status convert_aminmax(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 1, extremum(ctx, x, true, axes, keep));
 }
 
-/* The lower median along `axis`: of the sorted elements, where NaN is the
- * greatest, the one in the middle, or the last when that is NaN. */
+/* The lower median along `axis`: of the sorted elements the one in the middle,
+ * or the first NaN of those that have one. */
 static bool median(bsm_conversion_ctx *ctx, bsm_itensor *x, int32_t axis,
                    bsm_itensor **values, bsm_itensor **indices) {
-  bsm_itensor *sorted, *order;
+  bsm_itensor *sorted, *order, *most[2];
   int64_t size = bsm_rank(x) ? x->dims.d[axis] : 1;
   if (!x || size == 0 || !top_k(ctx, x, false, size, axis, &sorted, &order)) {
     return false;
   }
-  if (bsm_rank(x) == 0) {
-    *values = sorted;
-    *indices = order;
-    return true;
-  }
-  bsm_itensor **parts[2] = {&sorted, &order}, *middle[2], *last[2];
-  for (int i = 0; i < 2; i++) {
-    middle[i] = bsm_emit_slice(ctx, *parts[i], axis, (size - 1) / 2, 1, 1);
-    last[i] = bsm_emit_slice(ctx, *parts[i], axis, size - 1, 1, 1);
-  }
-  if (bsm_dtype_is_floating(x->dtype)) {
-    bsm_itensor *bad = bsm_emit_unary(ctx, last[0], BSM_UNARY_ISNAN);
+  bsm_itensor *middle[2] = {sorted, order};
+  if (bsm_rank(x) > 0) {
     for (int i = 0; i < 2; i++) {
-      middle[i] = bsm_emit_select(ctx, bad, last[i], middle[i]);
+      middle[i] = bsm_emit_slice(ctx, middle[i], axis, (size - 1) / 2, 1, 1);
+    }
+    if (bsm_dtype_is_floating(x->dtype)) {
+      /* The largest one: NaN is before all others, the first before the rest.
+       */
+      if (!top_k(ctx, x, true, 1, axis, &most[0], &most[1])) return false;
+      bsm_itensor *bad = bsm_emit_unary(ctx, most[0], BSM_UNARY_ISNAN);
+      for (int i = 0; i < 2; i++) {
+        middle[i] = bsm_emit_select(ctx, bad, most[i], middle[i]);
+      }
     }
   }
   *values = middle[0];
@@ -637,6 +644,9 @@ static const bsm_conversion_pattern patterns[] = {
      convert_count_nonzero, 0},
     {"aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
      "(Tensor min, Tensor max)",
+     convert_aminmax, 0},
+    {"aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, "
+     "Tensor)",
      convert_aminmax, 0},
     {"aten::median(Tensor self) -> Tensor", convert_median, ALL},
     {"aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The upsample family. Sizes come from output_size or from scale factors; a
  * scale that is given also decides the coordinates, as in PyTorch. */
+#include "aten/resize_scales.h"
 #include "conversion/emit.h"
 
 /* `variant`: the mode, the number of dims, and what arguments there are. */
@@ -69,8 +70,15 @@ static bsm_status convert_upsample(bsm_conversion_ctx *ctx,
     read_sizes(ctx, args, dims, variant & ALIGN, &spec);
   }
   BSM_TRY(bsm_ctx_take_error(ctx));
-  bsm_layer *layer = bsm_network_add_resize(
-      ctx->net, x, (bsm_resize_mode)(variant & MODE), spec.size);
+  const bsm_resize_mode mode = (bsm_resize_mode)(variant & MODE);
+  const bool bytes = x->dtype == BSM_DTYPE_UINT8;
+  const bool smooth =
+      mode == BSM_RESIZE_LINEAR || (bytes && mode == BSM_RESIZE_CUBIC);
+  if (smooth || mode == BSM_RESIZE_NEAREST) {
+    bsm_resize_drop_unused_scales(smooth, dims, &x->dims.d[2], spec.size.d,
+                                  spec.scales);
+  }
+  bsm_layer *layer = bsm_network_add_resize(ctx->net, x, mode, spec.size);
   bsm_resize_set_align_corners(layer, spec.align);
   bsm_resize_set_scales(layer, spec.scales, (size_t)dims);
   return bsm_emit_output(ctx, node, 0, bsm_emit(ctx, layer));

@@ -432,6 +432,8 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::narrow(Tensor(a) self, int dim, int start, int length) -> "
      "Tensor(a)",
      convert_narrow, 0},
+    {"aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
+     convert_narrow, 0},
     {"aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) "
      "-> Tensor(a)",
      convert_narrow, 0},
@@ -449,6 +451,15 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int "
      "dim=0) -> Tensor(a)[]",
      convert_split_sizes, 0},
+    {"aten::split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) "
+     "-> Tensor[]",
+     convert_split_sizes, 0},
+    {"aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) "
+     "-> Tensor[]",
+     convert_split_sizes, 0},
+    {"aten::split_copy.Tensor(Tensor self, int split_size, int dim=0) -> "
+     "Tensor[]",
+     convert_split, BY_SIZE},
     {"aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> "
      "Tensor[]",
      convert_split, BY_SIZE},
@@ -461,6 +472,8 @@ static const bsm_conversion_pattern patterns[] = {
      "dim=0) -> Tensor(a)[]",
      convert_tensor_split_indices, 0},
     {"aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+     convert_unbind, 0},
+    {"aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]",
      convert_unbind, 0},
     {"aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool "
      "scale_grad_by_freq=False, bool sparse=False) -> Tensor",

@@ -62,25 +62,6 @@ static place place_of(bsm_conversion_ctx *ctx, bsm_itensor *rank,
   return p;
 }
 
-/* As torch.lerp: from whichever end is nearer. */
-static bsm_itensor *between(bsm_conversion_ctx *ctx, bsm_itensor *a,
-                            bsm_itensor *b, bsm_itensor *weight) {
-  if (!weight) return NULL;
-  bsm_itensor *one = bsm_emit_scalar(ctx, weight->dtype, 1);
-  bsm_itensor *gap = bsm_emit_binary(ctx, b, a, BSM_ELEMENT_WISE_SUB);
-  bsm_itensor *from_a = bsm_emit_binary(
-      ctx, a, bsm_emit_binary(ctx, weight, gap, BSM_ELEMENT_WISE_PROD),
-      BSM_ELEMENT_WISE_SUM);
-  bsm_itensor *rest = bsm_emit_binary(ctx, one, weight, BSM_ELEMENT_WISE_SUB);
-  bsm_itensor *from_b = bsm_emit_binary(
-      ctx, b, bsm_emit_binary(ctx, gap, rest, BSM_ELEMENT_WISE_PROD),
-      BSM_ELEMENT_WISE_SUB);
-  bsm_itensor *near =
-      bsm_emit_binary(ctx, weight, bsm_emit_scalar(ctx, weight->dtype, 0.5),
-                      BSM_ELEMENT_WISE_LESS);
-  return bsm_emit_select(ctx, near, from_a, from_b);
-}
-
 /* Element `at` of each row [..., n]: for each of the places that are the same
  * in all rows, [Q], or for those of each row, [..., Q]. */
 static bsm_itensor *pick(bsm_conversion_ctx *ctx, bsm_itensor *rows,
@@ -120,7 +101,7 @@ static bsm_itensor *quantiles(bsm_conversion_ctx *ctx, bsm_itensor *rows,
                               bsm_itensor *q, const char *how, bool skips) {
   const place p = place_of(ctx, ranks(ctx, rows, q, skips), how);
   bsm_itensor *y = pick(ctx, rows, p.below);
-  if (p.above) y = between(ctx, y, pick(ctx, rows, p.above), p.weight);
+  if (p.above) y = bsm_emit_lerp(ctx, y, pick(ctx, rows, p.above), p.weight);
   if (skips || !y) return y;
   const int32_t axis = bsm_rank(rows) - 1;
   bsm_itensor *last =

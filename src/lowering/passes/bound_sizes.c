@@ -18,6 +18,8 @@
 #include <math.h>
 
 #include "lowering/passes/bound_by_rows.h"
+#include "lowering/passes/masked_writes.h"
+#include "lowering/passes/measured_sizes.h"
 #include "lowering/passes/unique_parts.h"
 
 typedef bsm_bounded bounded;
@@ -329,14 +331,33 @@ static bsm_status masked_select(pass *p, const bsm_node_emitter *e,
   return take_masked(p, e, both[0], both[1], bsm_node_out(node, 0));
 }
 
+/* The unique rows along another dim than the first, turned back. */
+static bsm_status take_turned(pass *p, const bsm_node_emitter *e, int64_t dim,
+                              const bsm_unique_parts *parts, bsm_value *old) {
+  const bsm_node_emitter behind = after(e, old);
+  bsm_value *turned;
+  bsm_dims dims;
+  bsm_dtype dtype;
+  if (dim == 0) return take_masked(p, e, parts->elements, parts->first, old);
+  if (!bsm_value_rank(parts->elements, &dims, &dtype)) return BSM_OK;
+  BSM_TRY(bsm_ir_transpose(&behind, old, 0, dim, &turned));
+  for (int32_t i = 0; i < dims.rank; i++) dims.d[i] = -1;
+  BSM_TRY(bsm_bounded_set_rank(turned, dtype, dims));
+  bsm_node *turn = turned->node;
+  BSM_TRY(bsm_rewrite_value(p->graph, old, turned));
+  BSM_TRY(bsm_node_set_input(turn, 0, old));
+  BSM_TRY(take_masked(p, e, parts->elements, parts->first, old));
+  return bsm_node_in(turn, 0) == old ? bsm_rewrite_value(p->graph, turned, old)
+                                     : BSM_OK;
+}
+
 /* Of rows that a number counts, those behind it would be elements too. */
 static bsm_status unique(pass *p, const bsm_node_emitter *e, bsm_node *node) {
   bsm_unique_parts parts;
   if (bsm_bounded_rows(p, bsm_node_in(node, 0))) return BSM_OK;
   BSM_TRY(bsm_make_unique_parts(e, node, &parts));
   if (!parts.elements) return BSM_OK;
-  BSM_TRY(
-      take_masked(p, e, parts.elements, parts.first, bsm_node_out(node, 0)));
+  BSM_TRY(take_turned(p, e, parts.dim, &parts, bsm_node_out(node, 0)));
   if (parts.inverse) {
     BSM_TRY(bsm_rewrite_value(p->graph, bsm_node_out(node, 1), parts.inverse));
   }
@@ -429,6 +450,11 @@ static const rule rules[] = {
     {"aten::unique_dim", unique},
     {"aten::unique_dim_consecutive", unique},
     {"torchvision::nms", nms},
+    {"aten::bincount", bsm_measure_bincount},
+    {"aten::repeat_interleave.Tensor", bsm_measure_repeats},
+    {"aten::repeat_interleave.self_Tensor", bsm_measure_repeats},
+    {"aten::masked_scatter", bsm_bound_masked_scatter},
+    {"aten::index_put", bsm_bound_masked_put},
     {"aten::slice.Tensor", bsm_bound_first_rows},
     {"aten::size.int", bsm_bound_size},
     {"aten::select.int", bsm_bound_along_dim},

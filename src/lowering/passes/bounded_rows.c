@@ -92,7 +92,8 @@ static bsm_status try_size(bsm_node *node, const bsm_aten_op *op, int64_t size,
     BSM_TRY(stand_in_list(bsm_node_in(node, i), size, arena, &args[i], &known));
     if (!known) return BSM_OK;
   }
-  bsm_op_ctx cx = {.arena = arena, .logger = node->graph->cx->logger};
+  bsm_op_ctx cx = {
+      .arena = arena, .no_data = true, .logger = node->graph->cx->logger};
   bsm_status status = bsm_aten_call(&cx, op, args, n, outs, m);
   if (bsm_status_code(status) == BSM_OUT_OF_MEMORY) return status;
   *done = !status;

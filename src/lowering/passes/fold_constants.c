@@ -3,7 +3,7 @@
  *
  * Requires:    a functional graph.
  * Establishes: no pure op with a reference implementation has only constants
- *              as inputs.
+ *              as inputs, but those that take more work than max_work.
  * Breaks:      may leave dead constants. */
 #include "lowering/pass.h"
 
@@ -91,10 +91,11 @@ static bsm_status fold_node(bsm_node *node, const bsm_aten_library *aten,
   const bsm_limits *limits = &node->graph->cx->limits;
   bsm_op_ctx cx = {.arena = arena,
                    .logger = node->graph->cx->logger,
-                   .max_tensor_bytes = (size_t)limits->max_tensor_bytes};
+                   .max_tensor_bytes = (size_t)limits->max_tensor_bytes,
+                   .work = &node->graph->cx->work};
   bsm_status st = bsm_aten_call(&cx, op, args, n, outs, m);
   if (st && bsm_status_code(st) != BSM_OUT_OF_MEMORY) {
-    bsm_status_free(st); /* it fails: so it raises when the engine runs it */
+    bsm_status_free(st); /* it raises when the engine runs it, or is too much */
     return BSM_OK;
   }
   BSM_TRY(st);

@@ -6,7 +6,8 @@
  *
  * Requires:    refined types on the values concerned; others are left alone.
  * Establishes: no reshape, permute, expand, cast or slice that does nothing; no
- *              reshape of a reshape, no permute of a permute.
+ *              reshape of a reshape, no permute of a permute; no choice that
+ *              one constant makes.
  * Breaks:      may leave dead nodes. */
 #include "lowering/pass.h"
 
@@ -243,6 +244,22 @@ static bsm_status no_dropout(const bsm_node_emitter *e, bsm_node *node,
   return BSM_OK;
 }
 
+/* A choice that one constant makes. */
+static bsm_status known_choice(const bsm_node_emitter *e, bsm_node *node,
+                               bsm_value **outs) {
+  const bsm_ivalue *v = bsm_value_constant(bsm_node_in(node, 0));
+  (void)e;
+  if (!v || v->tag != BSM_IVALUE_TENSOR || v->u.tensor->storage->meta ||
+      v->u.tensor->dtype != BSM_DTYPE_BOOL ||
+      bsm_tensor_numel(v->u.tensor) != 1) {
+    return BSM_OK;
+  }
+  const bool first = bsm_tensor_get_int(v->u.tensor, 0) != 0;
+  bsm_value *x = bsm_node_in(node, first ? 1 : 2);
+  if (same_type(node, x)) outs[0] = x;
+  return BSM_OK;
+}
+
 static const bsm_rewrite rules[] = {
     {"aten::reshape", reshape},
     {"aten::view", reshape},
@@ -271,6 +288,7 @@ static const bsm_rewrite rules[] = {
     {"aten::pow.Tensor_Scalar", times_one},
     {"aten::add.Scalar", plus_zero},
     {"aten::sub.Scalar", plus_zero},
+    {"aten::where.self", known_choice},
     {"aten::cat", single_cat},
     {"aten::dropout", no_dropout},
     {"aten::feature_dropout", no_dropout},

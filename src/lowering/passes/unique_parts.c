@@ -210,16 +210,16 @@ static asked what_is_asked(const bsm_node *node) {
   return a;
 }
 
-/* Rows are those along the first dim. */
-static bool is_first_dim(const bsm_node *node) {
+/* Along which the rows are. */
+static bool find_dim(const bsm_node *node, int32_t rank, int64_t *dim) {
   const size_t at = bsm_node_is(node, "aten::unique_consecutive") ? 3 : 1;
-  int64_t dim;
-  return bsm_value_int(bsm_node_in(node, at), &dim) && dim == 0;
+  return bsm_value_int(bsm_node_in(node, at), dim) &&
+         bsm_ir_wrap_dim(dim, rank);
 }
 
 /* Sets the sizes; false: there is nothing to do. */
-static bool has_sizes(parts *p, const asked *a, const bsm_node *node,
-                      const bsm_dims *dims) {
+static bool has_sizes(parts *p, const asked *a, const bsm_dims *dims,
+                      int64_t dim) {
   int64_t all;
   p->size = -1;
   for (int32_t i = 0; i < dims->rank; i++) {
@@ -228,10 +228,10 @@ static bool has_sizes(parts *p, const asked *a, const bsm_node *node,
   if (!bsm_dims_numel(*dims, &all)) return false;
   p->size = all;
   if (!a->by_rows) return all >= 2;
-  if (!is_first_dim(node) || dims->rank < 1 || dims->d[0] < 2) return false;
-  p->size = dims->d[0];
+  if (dims->d[dim] < 2) return false;
+  p->size = dims->d[dim];
   p->width = all / p->size;
-  return p->width > 0 && p->width <= MAX_WIDTH;
+  return p->width > 0 && (a->consecutive || p->width <= MAX_WIDTH);
 }
 
 bsm_status bsm_make_unique_parts(const bsm_node_emitter *e,
@@ -243,12 +243,15 @@ bsm_status bsm_make_unique_parts(const bsm_node_emitter *e,
   bsm_dtype dtype;
   bool known = true;
   parts p = {.e = e};
-  *out = (bsm_unique_parts){NULL, NULL, NULL, NULL};
+  int64_t dim = 0;
+  *out = (bsm_unique_parts){0};
   const bool inverse = always || asks(node, a.flag, &known);
   const bool counts =
       always || (a.has_counts && asks(node, a.flag + 1, &known));
   if (!known || !bsm_value_rank(x, &dims, &dtype) ||
-      bsm_dtype_is_complex(dtype) || !has_sizes(&p, &a, node, &dims)) {
+      bsm_dtype_is_complex(dtype) ||
+      (a.by_rows && !find_dim(node, dims.rank, &dim)) ||
+      !has_sizes(&p, &a, &dims, dim)) {
     return BSM_OK;
   }
   /* What is not asked for is empty. */
@@ -262,7 +265,13 @@ bsm_status bsm_make_unique_parts(const bsm_node_emitter *e,
     BSM_TRY(bsm_ir_int(e, p.size, &p.count));
   }
   if (a.by_rows) {
-    BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){2, {p.size, p.width}}, &rows));
+    /* Rows are compared with the other dimensions in their order. */
+    bsm_value *moved = x;
+    for (int64_t d = dim; d > 0; d--) {
+      BSM_TRY(bsm_ir_transpose(e, moved, d - 1, d, &moved));
+    }
+    if (dim > 0) BSM_TRY(bsm_ir_transpose(e, x, 0, dim, &x));
+    BSM_TRY(bsm_ir_reshape(e, moved, (bsm_dims){2, {p.size, p.width}}, &rows));
     if (!a.consecutive) {
       BSM_TRY(sort_rows(&p, rows, &order));
       BSM_TRY(take_in_order(&p, rows, order, &rows));
@@ -282,5 +291,6 @@ bsm_status bsm_make_unique_parts(const bsm_node_emitter *e,
                          &out->inverse));
   }
   out->elements = x;
+  out->dim = dim;
   return BSM_OK;
 }

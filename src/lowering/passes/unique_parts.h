@@ -8,10 +8,12 @@
 #include "lowering/node_emitter.h"
 
 typedef struct bsm_unique_parts {
-  bsm_value *elements; /* [n]: sorted, or as they were; NULL: it stays */
-  bsm_value *first;    /* bool[n]: which of them begin a run of equal ones */
-  bsm_value *counts;   /* int64[n]: at those, how long the run is */
-  bsm_value *inverse;  /* the number of its run for each element of the input */
+  /* [n]: sorted, or as they were, rows first; NULL: it stays */
+  bsm_value *elements;
+  int64_t dim;        /* along which these rows were */
+  bsm_value *first;   /* bool[n]: which of them begin a run of equal ones */
+  bsm_value *counts;  /* int64[n]: at those, how long the run is */
+  bsm_value *inverse; /* the number of its run for each element of the input */
 } bsm_unique_parts;
 
 /* Emits them in front of a node; counts and inverse only where the node gives

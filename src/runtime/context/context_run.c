@@ -133,7 +133,8 @@ static bsm_status copy_output(bsm_context *context, uint32_t i,
   bsm_contiguous_strides(from.dims, exact.strides);
   const bsm_plan_binding *binding = &context->engine->plan->outputs[i];
   BSM_TRY(bsm_check_array("output", i, binding, &exact, to));
-  BSM_TRY(bsm_staging_check(context->engine, "output", i, binding->name, to));
+  BSM_TRY(bsm_staging_check(context->engine, "output", i, binding->name, to,
+                            &context->outputs_staged[i]));
   if (to->space == BSM_SPACE_HOST && !bsm_array_is_loose(context->engine, to)) {
     return bsm_execution_copy(&context->execution, to->data, BSM_SPACE_HOST,
                               from.data, BSM_SPACE_HOST,
@@ -194,7 +195,7 @@ static bsm_status bind_inputs(bsm_context *context, const bsm_array **given,
     BSM_TRY(bsm_check_array("input", i, binding,
                             &plan->tensors[binding->tensor], &inputs[i]));
     BSM_TRY(bsm_staging_check(context->engine, "input", i, binding->name,
-                              &inputs[i]));
+                              &inputs[i], &context->inputs_staged[i]));
     BSM_TRY(bsm_check_range(plan, i, &inputs[i].dims));
   }
   BSM_TRY(bsm_context_choose(context, inputs, &choice));
@@ -213,7 +214,7 @@ static bsm_status bind_outputs(bsm_context *context, bsm_plan_runner *runner,
                             &plan->tensors[plan->outputs[i].tensor],
                             &outputs[i]));
     BSM_TRY(bsm_staging_check(context->engine, "output", i, binding->name,
-                              &outputs[i]));
+                              &outputs[i], &context->outputs_staged[i]));
     BSM_TRY(bind_output(context, runner, i, &outputs[i]));
   }
   return BSM_OK;

@@ -30,9 +30,26 @@ static bsm_status check_strides(const bsm_device_ops *ops, const char *what,
                   strides[loose]);
 }
 
+static bsm_status check_address(const bsm_engine *engine, const char *what,
+                                size_t index, const char *name,
+                                const bsm_array *array, bsm_staged *staged) {
+  const bsm_device_ops *ops = engine->ops[BSM_SPACE_DEVICE];
+  /* Of an empty array nothing is read or written, wherever it lies. */
+  if (!ops->check_address || array->data == staged->checked ||
+      bsm_array_bytes(array) == 0) {
+    return BSM_OK;
+  }
+  BSM_TRY_NOTE(
+      ops->check_address(engine->devices[BSM_SPACE_DEVICE], array->data),
+      "%s %zu (%s) is said to be on device %" PRId32, what, index, name,
+      array->device);
+  staged->checked = array->data;
+  return BSM_OK;
+}
+
 bsm_status bsm_staging_check(const bsm_engine *engine, const char *what,
                              size_t index, const char *name,
-                             const bsm_array *array) {
+                             const bsm_array *array, bsm_staged *staged) {
   const bsm_device_ops *ops = engine->ops[BSM_SPACE_DEVICE];
   if (array->space == BSM_SPACE_HOST) {
     return check_strides(engine->ops[BSM_SPACE_HOST], what, index, name, array);
@@ -53,6 +70,7 @@ bsm_status bsm_staging_check(const bsm_engine *engine, const char *what,
                     ", the engine was loaded for %" PRId32,
                     what, index, name, array->device, engine->device_index);
   }
+  BSM_TRY(check_address(engine, what, index, name, array, staged));
   return check_strides(ops, what, index, name, array);
 }
 

@@ -12,14 +12,17 @@
 typedef struct bsm_staged {
   void *memory[BSM_MEMORY_SPACES];
   size_t size[BSM_MEMORY_SPACES];
+  const void *checked; /* the last array on the device: it is there */
 } bsm_staged;
 
 /* Checks that the engine can reach the array: one on a device has to be on the
- * engine's device, one of the host has to be contiguous. */
+ * engine's device, which is asked when the address is another than the last
+ * time, one of the host has to be contiguous. */
 BSM_NODISCARD bsm_status bsm_staging_check(const bsm_engine *engine,
                                            const char *what, size_t index,
                                            const char *name,
-                                           const bsm_array *array);
+                                           const bsm_array *array,
+                                           bsm_staged *staged);
 
 /* Memory of at least `bytes` in a space. Waits for the execution before memory
  * is replaced. */

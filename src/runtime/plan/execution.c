@@ -3,6 +3,8 @@
  * waiting for a device. */
 #include "runtime/plan/execution.h"
 
+#include <math.h>
+
 #include "base/isa.h"
 #include "base/thread_pool.h"
 
@@ -51,6 +53,7 @@ bsm_status bsm_execution_open(const bsm_engine *engine,
       .engine = engine,
       .allocator = options->allocator,
       .env = bsm_engine_step_env(engine),
+      .work = {.limit = HUGE_VAL, .left = HUGE_VAL},
       .isa = options->isa == BSM_ISA_DETECT ? bsm_isa_detect() : options->isa,
       .profile = options->profile || options->trace,
       .no_graphs =
@@ -69,6 +72,7 @@ bsm_status bsm_execution_open(const bsm_engine *engine,
                      out->own_pool);
   out->env.pool = options->pool ? options->pool : out->own_pool;
   out->env.step_arena = &out->step_arena;
+  out->env.work = &out->work;
   out->env.logger = options->logger;
   BSM_TRY(open_stream(out, options, BSM_SPACE_HOST));
   BSM_TRY(open_stream(out, options, BSM_SPACE_DEVICE));

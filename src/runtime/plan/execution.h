@@ -34,6 +34,7 @@ typedef struct bsm_execution {
   bsm_workspace workspaces[BSM_MEMORY_SPACES];
   bsm_thread_pool *own_pool; /* NULL when the pool is the caller's */
   bsm_arena step_arena;
+  bsm_work_budget work;   /* of the reference library; who limits it sets it */
   bsm_event *transferred; /* after the last transfer; NULL: no device */
   bsm_kept_tensors kept;  /* max_bytes 0: nothing is kept */
   bsm_run_trace trace;

@@ -178,8 +178,11 @@ bsm_status bsm_program_run_call(bsm_program_runner *r, const bsm_instruction *i,
                    .logger = r->logger,
                    .generator = &r->generator,
                    .max_tensor_bytes = r->max_tensor_bytes};
+  bsm_program_begin_work(r);
+  cx.work = r->counts_work ? r->work : NULL;
   bsm_run_trace_begin(r->trace, i->name, "call", "");
-  BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
+  BSM_TRY(bsm_program_end_work(
+      r, bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count)));
   bsm_run_trace_end(r->trace);
   bsm_program_set_registers(r, i->outputs, i->output_count, outs);
   return r->kept->max_bytes ? keep_results(r, i, outs) : BSM_OK;

@@ -3,6 +3,7 @@
  * and its outputs become values. */
 #include <string.h>
 
+#include "engine/plan_work.h"
 #include "engine/region_planner.h"
 #include "runtime/program/program_state.h"
 
@@ -53,6 +54,36 @@ static bsm_status new_output(bsm_program_runner *r, const bsm_plan_tensor *t,
   return BSM_OK;
 }
 
+void bsm_program_begin_work(bsm_program_runner *r) {
+  const double left = (double)r->walker.budget * BSM_WORK_OF_INSTRUCTION;
+  if (r->counts_work) *r->work = (bsm_work_budget){.limit = left, .left = left};
+}
+
+bsm_status bsm_program_end_work(bsm_program_runner *r, bsm_status status) {
+  if (!r->counts_work) return status;
+  if (r->work->refused && bsm_status_code(status) == BSM_LIMIT) {
+    bsm_status_free(status);
+    return r->walker.policy->refuse(&r->walker);
+  }
+  const double done =
+      (r->work->limit - r->work->left) / BSM_WORK_OF_INSTRUCTION;
+  bsm_program_charge(r, done < 0x1p63 ? (uint64_t)done : UINT64_MAX);
+  return status;
+}
+
+/* Runs the steps of a plan, and charges what they multiply and visit. */
+static bsm_status enqueue(bsm_program_runner *r, bsm_plan_runner *runner) {
+  const bsm_plan *plan = runner->plan;
+  bsm_program_begin_work(r);
+  for (uint32_t k = 0; k < plan->step_count && r->counts_work; k++) {
+    const bsm_work step = bsm_step_work(plan, &plan->steps[k]);
+    bsm_status status =
+        bsm_work_budget_charge(r->work, (step.flops + step.bytes) / 2.0);
+    if (status) return bsm_program_end_work(r, status);
+  }
+  return bsm_program_end_work(r, bsm_plan_runner_enqueue(runner));
+}
+
 /* Runs a plan whose inputs are set; the outputs get memory of the run. Outputs
  * on the host may come from a device, so they are waited for. `layouts`: of the
  * outputs, or NULL. */
@@ -68,7 +99,7 @@ static bsm_status run_plan(bsm_program_runner *r, bsm_plan_runner *runner,
     outputs[k] = bsm_iv_tensor(y);
     home = home || t->space == BSM_SPACE_HOST;
   }
-  BSM_TRY(bsm_plan_runner_enqueue(runner));
+  BSM_TRY(enqueue(r, runner));
   r->residency.pending = r->has_device;
   return home ? bsm_residency_wait(&r->residency) : BSM_OK;
 }

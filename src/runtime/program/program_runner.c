@@ -90,9 +90,11 @@ bsm_status bsm_program_runner_create(bsm_execution *execution,
       .shapes = shapes,
       .kept = &execution->kept,
       .trace = &execution->trace,
+      .work = &execution->work,
       .logger = execution->env.logger,
       .own = arena,
       .wanted_bytes = limits->max_bytes,
+      .counts_work = limits->max_instructions > 0,
       .max_instructions = limits->max_instructions ? limits->max_instructions
                                                    : MAX_INSTRUCTIONS};
   bsm_program_runner_seed(r, 0);

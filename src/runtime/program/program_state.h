@@ -30,6 +30,8 @@ struct bsm_program_runner {
   size_t weights_bytes;
   size_t wanted_bytes, max_bytes, max_tensor_bytes; /* of a run */
   uint64_t max_instructions;                        /* of a run */
+  bool counts_work;      /* of calls and plans, as instructions */
+  bsm_work_budget *work; /* what they charge */
   bsm_ivalue *constants;
   bsm_tensor *constant_tensors;
   const bsm_aten_op ***ops;  /* by block and instruction; NULL: no call */
@@ -70,6 +72,15 @@ static inline void bsm_program_charge(bsm_program_runner *r,
   r->walker.budget -=
       instructions < r->walker.budget ? instructions : r->walker.budget;
 }
+
+/* A limit that the caller gave holds for the work of calls and plans, too: as
+ * one more instruction for each so much of it. */
+#define BSM_WORK_OF_INSTRUCTION 4096.0
+/* Around calls and plans. The second returns `status`, or that the run takes
+ * too much. */
+void bsm_program_begin_work(bsm_program_runner *r);
+BSM_NODISCARD bsm_status bsm_program_end_work(bsm_program_runner *r,
+                                              bsm_status status);
 
 /* ---- program_calls.c ---- */
 

@@ -34,6 +34,7 @@ typedef struct aten_step {
   bsm_storage *storages; /* of them */
   bsm_arena *scratch;    /* for what the op allocates */
   const bsm_logger *logger;
+  bsm_work_budget *work;
 } aten_step;
 
 /* ---- checking ---- */
@@ -275,7 +276,8 @@ static bsm_status run_call(aten_step *s, const bsm_run *run) {
   }
   bsm_op_ctx cx = {.arena = s->scratch,
                    .logger = s->logger,
-                   .max_tensor_bytes = s->max_tensor_bytes};
+                   .max_tensor_bytes = s->max_tensor_bytes,
+                   .work = s->work};
   BSM_TRY(bsm_aten_call(&cx, s->op, s->args, s->arg_count, outs, n_outs));
   return store_all(s, run, outs);
 }
@@ -299,6 +301,7 @@ static bsm_status prepare(const bsm_step_env *env, const bsm_run *runs,
   BSM_TRY(read_call(env->aten, plan, step, arena, &s));
   s->scratch = env->step_arena;
   s->logger = env->logger;
+  s->work = env->work;
   *out = (bsm_prepared_step){
       .enqueue = enqueue, .plan = plan, .step = step, .impl = s};
   return BSM_OK;

@@ -20,6 +20,7 @@ typedef struct bsm_step_env {
   bsm_thread_pool *pool;                  /* for plug-ins */
   bsm_arena *step_arena; /* for what an op allocates; emptied after each step */
   const bsm_logger *logger;
+  bsm_work_budget *work; /* of ops that are called */
 } bsm_step_env;
 
 typedef struct bsm_step_driver {

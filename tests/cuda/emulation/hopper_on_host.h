@@ -359,7 +359,10 @@ inline void ptx_stmatrix_x4(unsigned address, const unsigned *r) {
 enum emulated_wgmma_type {
   EMULATED_WGMMA_F16,
   EMULATED_WGMMA_BF16,
-  EMULATED_WGMMA_BYTES /* unsigned by signed, two of them an element */
+  /* Floats, each two elements along k, cut off to tf32. */
+  EMULATED_WGMMA_TF32,
+  EMULATED_WGMMA_BYTES, /* unsigned by signed, two of them an element */
+  EMULATED_WGMMA_E4M3   /* two of them an element */
 };
 
 /* A product that a warp has asked for: its part, 16 rows. */
@@ -456,6 +459,60 @@ __attribute__((optimize("O3"))) inline void emulated_multiply_bytes(
   }
 }
 
+/* Sums are rounded once for each 32 k. */
+__attribute__((optimize("O3"))) inline void emulated_multiply_e4m3(
+    const emulated_product *p) {
+  const int warp = (int)emulated.thread->linear / 32 % 4;
+  static double a[16][32], b[256][32];
+  for (int r = 0; r < 16; r++) {
+    for (int k = 0; k < 32; k++) {
+      const int bits = emulated_bits(p->a, warp * 16 + r, k / 2) >> k % 2 * 8;
+      a[r][k] = emulated_e4m3_to_f32((unsigned char)bits);
+    }
+  }
+  for (int n = 0; n < p->n; n++) {
+    for (int k = 0; k < 32; k++) {
+      const int bits = emulated_bits(p->b, n, k / 2) >> k % 2 * 8;
+      b[n][k] = emulated_e4m3_to_f32((unsigned char)bits);
+    }
+  }
+  for (int r = 0; r < 16; r++) {
+    for (int n = 0; n < p->n; n++) {
+      float *d = emulated_sum_of<float>(p, r, n);
+      double sum = p->adding ? *d : 0;
+      for (int k = 0; k < 32; k++) sum += a[r][k] * b[n][k];
+      *d = (float)sum;
+    }
+  }
+}
+
+inline double emulated_tf32(unsigned bits) {
+  return __uint_as_float(bits & ~0x1fffu);
+}
+__attribute__((optimize("O3"))) inline void emulated_multiply_tf32(
+    const emulated_product *p) {
+  static double b[256][8];
+  for (int n = 0; n < p->n; n++) {
+    for (int k = 0; k < 8; k++) {
+      b[n][k] =
+          emulated_tf32(emulated_bits(p->b, n, 2 * k) |
+                        (unsigned)emulated_bits(p->b, n, 2 * k + 1) << 16);
+    }
+  }
+  for (int r = 0; r < 16; r++) {
+    double a[8];
+    for (int k = 0; k < 8; k++) {
+      a[k] = emulated_tf32(p->held[r % 8 * 4 + k % 4][r / 8 + k / 4 * 2]);
+    }
+    for (int n = 0; n < p->n; n++) {
+      float *d = emulated_sum_of<float>(p, r, n);
+      double sum = 0;
+      for (int k = 0; k < 8; k++) sum += a[k] * b[n][k];
+      *d = (float)((p->adding ? *d : 0) + sum);
+    }
+  }
+}
+
 /* Sums are rounded once for each 16 k. */
 __attribute__((optimize("O3"))) inline void emulated_multiply(
     const emulated_product *p) {
@@ -463,6 +520,14 @@ __attribute__((optimize("O3"))) inline void emulated_multiply(
   static double a[16][16], b[16][256], sums[256];
   if (p->type == EMULATED_WGMMA_BYTES) {
     emulated_multiply_bytes(p);
+    return;
+  }
+  if (p->type == EMULATED_WGMMA_E4M3) {
+    emulated_multiply_e4m3(p);
+    return;
+  }
+  if (p->type == EMULATED_WGMMA_TF32) {
+    emulated_multiply_tf32(p);
     return;
   }
   for (int r = 0; r < 16; r++) {
@@ -565,6 +630,19 @@ EMULATED_HELD_WGMMA_OF_BOTH(64)
 EMULATED_HELD_WGMMA_OF_BOTH(128)
 EMULATED_HELD_WGMMA_OF_BOTH(192)
 EMULATED_HELD_WGMMA_OF_BOTH(256)
+#define EMULATED_WGMMA_OF_TF32(columns)                                       \
+  inline void ptx_wgmma_n##columns##_tf32(float *d, const unsigned *a,        \
+                                          unsigned long long b, int adding) { \
+    emulated_wgmma own = {                                                    \
+        d, a, 0, b, columns, 0, adding, EMULATED_WGMMA_TF32};                 \
+    emulated.calls->meet(0xffffffffu, emulated_ask_for_product, &own);        \
+  }
+EMULATED_WGMMA_OF_TF32(32)
+EMULATED_WGMMA_OF_TF32(64)
+EMULATED_WGMMA_OF_TF32(96)
+EMULATED_WGMMA_OF_TF32(128)
+EMULATED_WGMMA_OF_TF32(192)
+EMULATED_WGMMA_OF_TF32(256)
 #define EMULATED_WGMMA_OF_BYTES(columns)                                       \
   inline void ptx_wgmma_n##columns##_u8_s8(int *d, unsigned long long a,       \
                                            unsigned long long b, int adding) { \
@@ -579,6 +657,21 @@ EMULATED_WGMMA_OF_BYTES(128)
 EMULATED_WGMMA_OF_BYTES(192)
 EMULATED_WGMMA_OF_BYTES(256)
 #undef EMULATED_WGMMA_OF_BYTES
+#define EMULATED_WGMMA_OF_E4M3(columns)                                       \
+  inline void ptx_wgmma_n##columns##_e4m3(float *d, unsigned long long a,     \
+                                          unsigned long long b, int adding) { \
+    emulated_wgmma own = {d,       nullptr, a,      b,                        \
+                          columns, 0,       adding, EMULATED_WGMMA_E4M3};     \
+    emulated.calls->meet(0xffffffffu, emulated_ask_for_product, &own);        \
+  }
+EMULATED_WGMMA_OF_E4M3(32)
+EMULATED_WGMMA_OF_E4M3(64)
+EMULATED_WGMMA_OF_E4M3(96)
+EMULATED_WGMMA_OF_E4M3(128)
+EMULATED_WGMMA_OF_E4M3(192)
+EMULATED_WGMMA_OF_E4M3(256)
+#undef EMULATED_WGMMA_OF_E4M3
+#undef EMULATED_WGMMA_OF_TF32
 #undef EMULATED_HELD_WGMMA_OF_BOTH
 #undef EMULATED_HELD_WGMMA
 #undef EMULATED_WGMMA_OF_BOTH

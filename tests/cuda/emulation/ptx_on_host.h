@@ -47,6 +47,37 @@ inline unsigned ptx_f32_to_bf16_pair(float low, float high) {
   return ptx_f32_to_bf16(low) | (unsigned)ptx_f32_to_bf16(high) << 16;
 }
 
+inline float emulated_e4m3_to_f32(unsigned char x) {
+  const unsigned sign = (x & 0x80u) << 24, rest = x & 0x7fu;
+  if (rest == 0x7fu) return __uint_as_float(0x7fffffffu);
+  /* Exact for small numbers too, whose exponent is 0 in both formats. */
+  const float y = __uint_as_float(rest << 20) * 0x1p120f;
+  return __uint_as_float(__float_as_uint(y) | sign);
+}
+/* What is too great becomes the greatest. */
+inline unsigned char emulated_f32_to_e4m3(float x) {
+  const unsigned sign = __float_as_uint(x) >> 24 & 0x80u;
+  const float size = __uint_as_float(__float_as_uint(x) & 0x7fffffffu);
+  if (x != x) return (unsigned char)(sign | 0x7fu);
+  if (size >= 448) return (unsigned char)(sign | 0x7eu);
+  if (size < 0x1p-6f) { /* the sum's last bit is 2^-9 */
+    const float y = size + 0x1p14f;
+    return (unsigned char)(sign | (__float_as_uint(y) - 0x46800000u));
+  }
+  const unsigned bits = __float_as_uint(size);
+  const unsigned rounded = bits + 0x7ffffu + (bits >> 20 & 1u);
+  return (unsigned char)(sign | (rounded - 0x3c000000u) >> 20);
+}
+inline unsigned short ptx_f32_to_e4m3_pair(float low, float high) {
+  return (unsigned short)(emulated_f32_to_e4m3(low) | emulated_f32_to_e4m3(high)
+                                                          << 8);
+}
+inline unsigned ptx_e4m3_pair_to_f16(unsigned short x) {
+  return ptx_f32_to_f16(emulated_e4m3_to_f32((unsigned char)x)) |
+         (unsigned)ptx_f32_to_f16(emulated_e4m3_to_f32((unsigned char)(x >> 8)))
+             << 16;
+}
+
 inline float ptx_largest(float a, float b) {
   return a != a || a > b ? a : b;
 }
@@ -217,6 +248,13 @@ struct emulated_tf32 {
   static const int per_register = 1;
 };
 
+struct emulated_e4m3 {
+  static float at(const unsigned *r, int i) {
+    return emulated_e4m3_to_f32((unsigned char)(r[i / 4] >> (i % 4 * 8)));
+  }
+  static const int per_register = 4;
+};
+
 /* c[16][8] += a[16][K] b[K][8]. The products of one element are added exactly
  * enough to be rounded once. */
 template <class E, int K>
@@ -258,6 +296,7 @@ EMULATED_MMA(ptx_mma_m16n8k16_f16, emulated_f16, 16)
 EMULATED_MMA(ptx_mma_m16n8k16_bf16, emulated_bf16, 16)
 EMULATED_MMA(ptx_mma_m16n8k8_f16, emulated_f16, 8)
 EMULATED_MMA(ptx_mma_m16n8k8_tf32, emulated_tf32, 8)
+EMULATED_MMA(ptx_mma_m16n8k32_e4m3, emulated_e4m3, 32)
 #undef EMULATED_MMA
 
 struct emulated_mma_of_bytes {

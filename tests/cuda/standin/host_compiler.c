@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +173,10 @@ bool host_keep_text(const char *folder, const char *text) {
   hash h = {UINT64_C(0xcbf29ce484222325), 1};
   add_text(&h, text);
   char *name = format("%016" PRIx64 "%016" PRIx64, h.a, h.b);
-  char *draft = format("%016" PRIx64 ".%ld.tmp", h.a, (long)getpid());
+  /* Of this call alone: other threads and processes may keep the same. */
+  static atomic_uint calls;
+  char *draft = format("%016" PRIx64 ".%ld-%u.tmp", h.a, (long)getpid(),
+                       atomic_fetch_add(&calls, 1));
   char *from = draft ? format("%s/%s", folder, draft) : NULL;
   char *to = name ? format("%s/%s", folder, name) : NULL;
   const bool ok = from && to &&

@@ -291,6 +291,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     case BSM_CU_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
       *value = 1;
       break;
+    case BSM_CU_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+      *value = 0;
+      break;
     default:
       result_ = misuse("attribute %d", attribute);
   }

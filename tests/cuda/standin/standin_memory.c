@@ -39,6 +39,7 @@ typedef struct block {
   size_t page_bytes;
   unsigned char *data; /* NULL: a free entry */
   bool host, is_freeing;
+  int device; /* whose context was current */
 } block;
 
 static block blocks[MAX_OBJECTS];
@@ -168,11 +169,15 @@ static int new_block(size_t size, bool host, block **out) {
     void *data = NULL;
     if (posix_memalign(&data, PAGE, size)) return BSM_CU_OUT_OF_MEMORY;
     fill_new(data, size);
-    *b = (block){(uint64_t)(uintptr_t)data, size, 0, 0, data, true, false};
+    *b = (block){.address = (uint64_t)(uintptr_t)data,
+                 .size = size,
+                 .data = data,
+                 .host = true};
   } else {
     const int result = place_on_device(b, size);
     if (result) return result;
   }
+  b->device = here() ? here()->device : 0;
   ++*(host ? &standin.report.host_blocks : &standin.report.device_blocks);
   if (!host) standin.report.device_bytes += size;
   *out = b;
@@ -358,7 +363,8 @@ int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
     result_ = BSM_CU_INVALID_VALUE;
     goto end;
   }
-  *(int *)value = attribute != BSM_CU_POINTER_MEMORY_TYPE ? 0
+  *(int *)value = attribute == BSM_CU_POINTER_DEVICE_ORDINAL ? b->device
+                  : attribute != BSM_CU_POINTER_MEMORY_TYPE  ? 0
                   : b->host ? BSM_CU_MEMORY_TYPE_HOST
                             : BSM_CU_MEMORY_TYPE_DEVICE;
   END();

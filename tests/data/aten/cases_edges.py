@@ -345,6 +345,78 @@ def norms(m):
          rand((4,)).abs(), False, 0.1, 1e-5, False)
 
 
+def scales(m):
+    """Interpolation by scale factors that PyTorch leaves unused, or does not:
+    as many outputs as inputs, or twice as many."""
+    case, rand = m.case, m.rand
+    smooth = {1: ["linear"], 2: ["bilinear", "bicubic"], 3: ["trilinear"]}
+    for n in (1, 2, 3):
+        x = rand((1, 2) + (3, 4, 2)[:n])
+        for factor in (1.3, 0.7, 2.4, 1.7):
+            for size in ((3, 4, 2), (6, 8, 4), (3, 8, 4), (5, 7, 3)):
+                size = list(size[:n])
+                for kind in ("nearest", "_nearest_exact"):
+                    q = f"aten::upsample_{kind}{n}d".replace("upsample__",
+                                                             "_upsample_")
+                    case(q, x, size, *[factor] * n)
+                for kind in smooth[n]:
+                    case(f"aten::upsample_{kind}{n}d", x, size, False,
+                         *[factor] * n)
+        case(f"aten::upsample_nearest{n}d.vec", x, None, [1.2] * n)
+        case(f"aten::upsample_{smooth[n][0]}{n}d.vec", x, None, False,
+             [1.2] * n)
+    pixels = m.torch.randint(0, 256, (1, 1, 2, 16), dtype=m.u1)
+    for q in ("aten::upsample_bilinear2d", "aten::upsample_bicubic2d"):
+        case(q, pixels, [2, 32], False, 1.3, 2.0)
+    line = rand((1, 1, 1, 70))
+    for rows in (58, 59):  # where images count as large
+        case("aten::upsample_nearest2d", line, [rows, 70], None, 0.9)
+
+
+def drawn(m):
+    """What calls with arguments drawn at random disagreed on."""
+    case, rand = m.case, m.rand
+    a = m.torch.tensor([1e8, -m.INF, m.INF, 1.0, 0.0, m.NAN])
+    b = m.torch.tensor([1.0, 2.0, -1.0, m.INF, -m.INF, 3.0])
+    for w in (1.0, 3.0, 0.25, -0.25, -3.0, 0.5):
+        case("aten::lerp.Scalar", a, b, w)
+        case("aten::lerp.Tensor", a, b, m.torch.full((6,), w))
+    degrees = m.torch.tensor([-1.5, -1.0, -0.4, 0.0, 0.7, 1.0, 2.9, m.NAN])
+    for family in ("chebyshev_polynomial_t", "hermite_polynomial_h",
+                   "legendre_polynomial_p", "shifted_chebyshev_polynomial_w"):
+        case(f"aten::special_{family}", rand((8,)), degrees)
+        case(f"aten::special_{family}", m.torch.full((8,), m.NAN), degrees)
+    far = m.torch.tensor([m.INF, -m.INF, 90.0, 300.0, 1e6, 1e30],
+                         dtype=m.f8)
+    for name in ("i0", "i1", "i0e", "i1e", "modified_bessel_i0",
+                 "modified_bessel_k0", "modified_bessel_k1",
+                 "scaled_modified_bessel_k0", "scaled_modified_bessel_k1"):
+        case(f"aten::special_{name}", far)
+    for name in ("j0", "j1", "y0", "y1"):
+        case(f"aten::special_bessel_{name}", far[:4])
+    case("aten::special_zeta", m.torch.tensor([m.NAN, 2.0, 0.5]),
+         m.torch.tensor([-0.0, m.NAN, 1.0]))
+    x = m.torch.tensor([1.25, -0.2, 8.5])
+    for scale, zero, low, high in ((2.0, 4.83, -1, 2), (-2.0, -0.26, 2, 2),
+                                   (0.5, 1.9, -8, 7), (0.5, -9.5, -8, 7)):
+        case("aten::fake_quantize_per_tensor_affine.tensor_qparams", x,
+             m.torch.tensor([scale]), m.torch.tensor([zero]), low, high)
+    for d in (m.f4, m.f8, m.f2):
+        for p in (m.NAN, m.INF, -m.INF, 1.0, 3.0):
+            case("aten::pow.Tensor_Scalar", b.to(d), p)
+        case("aten::pow.Scalar", m.NAN, b.to(d))
+    singular = m.torch.tensor([[[1.0, 2.0], [2.0, 4.0]],
+                               [[1.0, 0.0], [0.0, 2.0]]])
+    for t in (singular, m.torch.zeros(3, 3), m.torch.zeros(2, 0, 0),
+              m.torch.tensor([[m.NAN, 1.0], [1.0, 1.0]])):
+        for p in (1, -1, m.INF):
+            case("aten::linalg_cond", t, p)
+        case("aten::linalg_cond.p_str", t, "fro")
+    case("aten::linalg_cond", m.torch.zeros(2, 0, 0))
+    for d in (m.u1, m.i4, m.b1, m.f4):
+        case("aten::sum_to_size", m.torch.ones((2, 3), dtype=d), [])
+
+
 def add(m):
     windows(m)
     losses(m)
@@ -352,3 +424,5 @@ def add(m):
     indexed(m)
     products(m)
     norms(m)
+    scales(m)
+    drawn(m)

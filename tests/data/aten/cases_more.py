@@ -403,6 +403,7 @@ def bags(m):
                  2)
             case("aten::embedding_renorm_", rand((5, 3), d), i, 1.0, 2.0)
             case("aten::embedding_renorm_", rand((5, 3), d), i[:2], 0.5, 1.0)
+            case("aten::embedding_renorm", rand((5, 3), d), i, 1.0, 2.0)
     i, o = torch.tensor([0, 2, 4]), torch.tensor([0, 2])
     w = rand((5, 3))
     case("aten::embedding_bag", w, torch.tensor([0, 5, 1]), o)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments that are rare: what PyTorch raises for and what it takes, where the
 reference library or a converter once knew better."""
+import itertools
 import math
 
 import torch
@@ -31,6 +32,16 @@ def windows(m):
         case(f"aten::avg_pool{n}d", x, [2] * n, [], [], False, True, *more)
     x = rand((2, 2, 5), m.f8)
     case("aten::conv1d", x, rand((3, 2, 0), m.f8), None, [1], [0], [1], 1)
+
+
+def empty_windows(m):
+    """Transposed convolutions that leave no elements, or have none."""
+    for n in (1, 2):
+        t = "aten::conv_transpose1d" if n == 1 else "aten::conv_transpose2d.input"
+        for batch, sizes in itertools.product((0, 1), ((2, 3), (0, 3), (2, 0))):
+            for size, pad in ((1, 0), (1, 1), (3, 2), (3, 3)):
+                m.case(t, m.rand((batch, sizes[0]) + (size,) * n),
+                       m.rand(sizes + (2,) * n), None, [1], [pad])
 
 
 def joined(m):
@@ -115,6 +126,19 @@ def sums(m):
     for row in ([1, 1, 1], [2, 1, 1, 1, 0], [1, 2, 1, 2, 1, 2, 1]):
         case("aten::median.dim", torch.tensor(row, dtype=m.f4), -1, True)
     case("aten::median.dim", torch.tensor([[True, False]]), -1, True)
+    nan = m.NAN
+    for row in ([1, nan, 2, nan], [nan, nan, 3], [2, 1, nan]):
+        for dtype in (m.f4, m.f8, m.f2):
+            case("aten::median.dim", torch.tensor([row, row[::-1]], dtype=dtype),
+                 -1, True)
+    for correction in (6, 7, 8):
+        # A mean that is rounded is not that of equal elements.
+        for rows in (torch.full((2, 7), 0.1), m.rand((2, 7))):
+            case("aten::var.correction", rows, [1], correction=correction)
+            case("aten::std.correction", rows.to(m.f8), [1],
+                 correction=correction)
+            case("aten::var_mean.correction", rows.t(), [0],
+                 correction=correction)
     for shape in ((0, 3), (1, 3)):
         for correction in (-1, 0, 2):
             case("aten::var.correction", m.rand(shape), [0],
@@ -199,6 +223,25 @@ def norms(m):
     case("aten::native_group_norm", x, rand((4,)), None, 2, 4, 3, 2, 1e-5)
 
 
+def bools(m):
+    a, b = torch.tensor([True, True, False, False]), torch.tensor([True, False])
+    for alpha in (-1, 0, 2):
+        m.case("aten::add.Tensor", a, b.repeat(2), alpha=alpha)
+        m.case("aten::add.Scalar", a, True, alpha)
+
+
+def places(m):
+    """Samples of images at no number and far away."""
+    far = [m.NAN, float("inf"), -float("inf"), 1e3]
+    x, grid = m.rand((1, 2, 3, 4)), m.rand((1, 1, 7, 2))
+    grid[0, 0, :4, 0] = torch.tensor(far)
+    grid[0, 0, 4:6, 1] = torch.tensor(far[:2])
+    for mode, padding in itertools.product((0, 1, 2), (0, 1, 2)):
+        for dtype in (m.f4, m.f8):
+            m.case("aten::grid_sampler", x.to(dtype), grid.to(dtype), mode,
+                   padding, mode == padding)
+
+
 def add(m):
     windows(m)
     joined(m)
@@ -209,3 +252,6 @@ def add(m):
     losses(m)
     products(m)
     norms(m)
+    bools(m)
+    empty_windows(m)
+    places(m)

@@ -2,6 +2,7 @@
 """Writes to indexed places in all forms, fake_quantize, and products of
 groups."""
 import torch
+import transformers.integrations.moe  # noqa: F401  registers its ops
 
 MOST = 150
 BYTES = 20000
@@ -168,3 +169,11 @@ def grouped_mm(m):
     m.case(q, m.rand((6, 8)), m.rand((3, 8, 8)))
     m.case(q, m.rand((6, 8)), m.rand((3, 16, 8)),
            torch.tensor([2, 2, 6], dtype=torch.int32))
+    q = "transformers::grouped_mm_fallback"
+    for dtype in (torch.float16, m.f4, m.f8):
+        for ends in ([2, 2, 6], [0, 1, 5]):
+            for kind in (torch.int32, torch.int64):
+                m.case(q, m.rand((6, 8), dtype), m.rand((3, 8, 4), dtype),
+                       torch.tensor(ends, dtype=kind))
+    m.case(q, m.rand((6, 8)), m.rand((3, 16, 8)), torch.tensor([2, 2, 6]))
+    m.case(q, m.rand((6, 8)), m.rand((3, 8, 4), m.f8), torch.tensor([2, 2, 6]))

@@ -11,6 +11,7 @@ import re
 import torch
 import torch.ao.quantization.fx._decomposed  # noqa: F401  registers its ops
 import torchvision  # noqa: F401  registers its ops
+import transformers.integrations.moe  # noqa: F401  registers its ops
 
 import own_ops  # noqa: F401  registers bessemer::*
 
@@ -24,7 +25,7 @@ def main():
         with open(path) as f:
             text = re.sub(r'"\s*\n\s*"', "", f.read())
             text = re.sub(r'\bQ "', '"quantized_decomposed::', text)
-        names |= set(re.findall(r'"((?:aten|bessemer|prim|torchvision|quantized_decomposed)::[^("]+)\(', text))
+        names |= set(re.findall(r'"((?:aten|bessemer|prim|torchvision|transformers|quantized_decomposed)::[^("]+)\(', text))
     known = {}
     for s in torch._C._jit_get_all_schemas():
         name = s.name + ("." + s.overload_name if s.overload_name else "")

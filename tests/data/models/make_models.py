@@ -405,6 +405,26 @@ class BfloatMlp(nn.Module):
         return torch.softmax(self.b(x), -1).float(), self.b(x).float()
 
 
+class Float8(nn.Module):
+    """A product of float8 weights that are dequantized, casts of both dtypes, and
+    what moves such elements."""
+
+    def __init__(self):
+        super().__init__()
+        w = torch.randn(6, 8)
+        self.register_buffer("scale", w.abs().amax(1, keepdim=True) / 448)
+        self.register_buffer("weight", (w / self.scale).to(torch.float8_e4m3fn))
+        self.register_buffer("bias", torch.randn(6).to(torch.float8_e5m2))
+
+    def forward(self, x):
+        q = (x * 64).clamp(-448, 448).to(torch.float8_e4m3fn)
+        w = self.weight.to(torch.float32) * self.scale
+        y = (q.to(torch.float32) / 64) @ w.t() + self.bias.float()
+        moved = q.reshape(4, 10).t().contiguous().to(torch.float32)
+        return y, moved, x.to(torch.float8_e5m2).float(), \
+            x.clamp(-464, 464).to(torch.float8_e4m3fn).half()
+
+
 class IntegerNet(nn.Module):
     """Products of integers, which wrap around."""
 
@@ -568,6 +588,9 @@ MODELS = {
     "double_net": (DoubleNet, lambda: (torch.randn(2, 3, 16, 16).double(),)),
     "half_block": (HalfBlock, lambda: (torch.randn(2, 7, 32).half(),)),
     "bfloat_mlp": (BfloatMlp, lambda: (torch.randn(4, 20),)),
+    # 464 is half way to what is NaN in e4m3; from 61440 on e5m2 is infinite.
+    "float8": (Float8, lambda: (torch.cat([torch.randn(4, 8) * 2, torch.tensor(
+        [[464.0, 455.9, -449.0, 432.0, 61439.0, 61440.0, 0.0009765625, 0.0029296875]])]),)),
     "integer_net": (IntegerNet, lambda: (torch.randint(-99, 99, (4, 5)),
                                          torch.randint(-99, 99, (1, 2, 6, 6)))),
     "choices": (Choices, lambda: (torch.randn(2, 3, 4, 5),)),
@@ -591,7 +614,8 @@ MODELS = {
 
 # Where one way to save it will do.
 ONLY = {"operators": "trace", "spectral": "script trace", "double_net": "script",
-        "half_block": "trace", "bfloat_mlp": "trace", "integer_net": "script"}
+        "half_block": "trace", "bfloat_mlp": "trace", "integer_net": "script",
+        "float8": "trace"}
 
 
 def slim(data, path):

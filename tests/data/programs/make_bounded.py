@@ -74,6 +74,22 @@ BODIES = [
     "u, i, c = torch.unique_consecutive((torch.cat([x, x, y]) > 0).float(), True, True, 0); return u.sum(0) + i.sum(), u.size(0), u * c[:, None]",
     "v, i = torch.mode((x * 2).round(), 1); return v, int(i.max()), torch.nanmedian(y, 0)[0]",
     "m = x[:, 0] > 0; i = x[m].argmax(1); return i.float(), i.size(0), x.flatten()[i]",
+    "m = x > 0; x[m] = y[m] * 2; return x, int(m.sum()), y[m]",
+    "m = x[:, 1] > 0; x[m] = torch.exp(y[m]) + x[m]; return x, n, x.sum(0)",
+    "m = x > y; z = x.masked_scatter(m, y); return z, n, z.sum(0)",
+    "m = x[:, :1] > 0; z = x.masked_scatter(m, torch.cat([y, y]) + 1); return z, n, z * 2",
+    "b = torch.bincount((torch.cat([x, y]).abs() * 3).long().flatten()); return b.float(), b.numel(), b[b > 0].float()",
+    "b = torch.bincount((x[:, 0].abs() * 3).int(), None, 5); return b * 0.5, b.size(0), (b + n).float()",
+    "b = torch.bincount((x[x > 0] * 4).long(), None, n); return b.float(), b.numel(), b.cumsum(0).float()",
+    "b = torch.bincount((x.abs() * 3).long().flatten(), y.flatten()); return b, b.numel(), b * 2",
+    "b = torch.bincount((x[:, 0].abs() * 3).int(), (y[:, 1] * 4).int(), n); return b.float(), b.size(0), b.to(torch.float) - n",
+    "b = torch.bincount((x[x > 0] * 4).long(), y[x > 0].double(), 2); return b.float(), b.numel(), b.cumsum(0).float()",
+    "r = (x[:, 0].abs() * 3).long(); z = y.repeat_interleave(r, 0); return z, z.size(0), z + 1",
+    "r = (x.abs() * 2).int().flatten(); z = torch.repeat_interleave(y, r); return z, z.numel(), torch.repeat_interleave(r).float()",
+    "r = torch.tensor([n]); z = y.repeat_interleave(r, 1); return z, z.size(1), z.sum(1)",
+    "u, i, c = torch.ops.aten.unique_dim((x[:3] > 0).float(), 1, True, True, True); return u * 2, u.size(1), c.float() + i.sum()",
+    "u, i, c = torch.ops.aten.unique_dim((torch.cat([x, y], 1)[:, :, None] > 0).float(), -2, True, True, True); return u, u.size(1), u[:, 0] - c.max() + i.sum()",
+    "u, i, c = torch.unique_consecutive((torch.cat([x, x * 2, y], 1) > 0).float(), True, True, 1); return u.sum(1) + i.sum(), u.size(1), u * c[None]",
 ]
 
 

@@ -4,6 +4,7 @@
 #![cfg(feature = "compiler")]
 use bessemer::*;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn source(path: &str) -> String {
     let root = std::env::var("BESSEMER_SOURCE")
@@ -11,8 +12,12 @@ fn source(path: &str) -> String {
     format!("{root}/{path}")
 }
 
+/// A path that no other call gives: tests of this file run in threads of one
+/// process, and one removes its files while another reads its own.
 fn scratch(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("bessemer-{}-{name}", std::process::id()))
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("bessemer-{}-{call}-{name}", std::process::id()))
 }
 
 fn quick() -> CompileOptions {
@@ -23,7 +28,7 @@ fn quick() -> CompileOptions {
 }
 
 /// y = 2x - 1 on 2 x 3 elements.
-fn affine() -> PathBuf {
+fn affine() -> Module {
     let path = scratch("affine.ir");
     std::fs::write(
         &path,
@@ -32,17 +37,14 @@ fn affine() -> PathBuf {
          %y : Tensor = aten::sub(%m, %one, %one)\n  return (%y)\n",
     )
     .unwrap();
-    path
+    let module = Module::load(path.to_str().unwrap()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    module
 }
 
 #[test]
 fn compiles_saves_loads_and_runs() {
-    let path = affine();
-    let engine = Module::load(path.to_str().unwrap())
-        .unwrap()
-        .compile(&quick())
-        .unwrap();
-    std::fs::remove_file(&path).unwrap();
+    let engine = affine().compile(&quick()).unwrap();
     let saved = scratch("affine.bsm");
     engine.save(saved.to_str().unwrap()).unwrap();
     let engine = Engine::load(saved.to_str().unwrap(), &Default::default()).unwrap();
@@ -73,11 +75,7 @@ fn compiles_saves_loads_and_runs() {
 
 #[test]
 fn threads_share_an_engine() {
-    let path = affine();
-    let engine = Module::load(path.to_str().unwrap())
-        .unwrap()
-        .compile(&quick())
-        .unwrap();
+    let engine = affine().compile(&quick()).unwrap();
     std::thread::scope(|scope| {
         for k in 0..4 {
             let engine = &engine;
@@ -139,8 +137,7 @@ fn failures_have_their_kind_and_message() {
     let error = Engine::load("a\0b", &Default::default()).err().unwrap();
     assert_eq!(error.code(), Code::InvalidArgument);
 
-    let path = affine();
-    let model = Module::load(path.to_str().unwrap()).unwrap();
+    let model = affine();
     let error = model
         .compile(&CompileOptions {
             target: Some("abacus".into()),

@@ -12,6 +12,7 @@
 #include "backend/cpu/kernels/pooling/pooling_f32.h"
 #include "backend/cpu/kernels/recurrent/recurrent_f32.h"
 #include "backend/cpu/kernels/rows/rows.h"
+#include "backend/cpu/kernels/sample/sample_f32.h"
 #include "backend/cpu/kernels/typed_gemm/typed_gemm.h"
 #include "backend/cpu/kernels/winograd/winograd_f32.h"
 

@@ -24,10 +24,13 @@
 typedef struct site {
   const bsm_pending_pack *pending;
   bsm_plan_step *step;
+  /* The first of those with the same weights that want the same form, as those
+   * of an unrolled loop: what is packed and measured of it holds for all. */
+  struct site *first;
   int32_t form; /* wanted, and then allowed */
   double error; /* measured for it, or for the one before it was lowered */
-  const void *values;
   const char *tactic[FORMS]; /* of each form; NULL: has none */
+  const void *values;        /* of the first: this and */
   bsm_plan_weights packed[FORMS];
   uint32_t slot; /* in the plan's weights */
 } site;
@@ -37,6 +40,7 @@ typedef struct check {
   const bsm_plan_draft *draft;
   bsm_plan *plan;
   bsm_cpu_dry_run dry;
+  bsm_arena packed; /* weights of sites, in all forms that were tried */
   site *sites;
   size_t count;
   site **by_step;
@@ -66,7 +70,21 @@ static void list_forms(const check *c, site *s) {
   set_form(c, s, s->form);
 }
 
+/* Finds the first site that has the weights of this one. */
+static bsm_status find_first(const check *c, bsm_strmap *known, site *s) {
+  bsm_weights_key key;
+  BSM_TRY(bsm_packing_key_in_memory(bsm_target_packer(c->target), s->step,
+                                    &s->pending->packing, 0, &key));
+  const bsm_str name = {(const char *)&key, sizeof(key)};
+  s->first = bsm_strmap_get(known, name);
+  if (s->first) return BSM_OK;
+  s->first = s;
+  BSM_TRY_ALLOC(bsm_strmap_set(c->draft->scratch, known, name, s));
+  return BSM_OK;
+}
+
 static bsm_status find_sites(check *c) {
+  bsm_strmap known = {0};
   const size_t room = c->draft->pending_count + 1;
   c->sites = BSM_NEW_ARRAY(c->draft->scratch, site, room);
   c->by_step =
@@ -82,6 +100,7 @@ static bsm_status find_sites(check *c) {
     s->form = pending->params->convolution.form;
     s->slot = c->plan->weights_count + (uint32_t)c->count;
     c->by_step[pending->step] = s;
+    BSM_TRY(find_first(c, &known, s));
   }
   return BSM_OK;
 }
@@ -90,15 +109,15 @@ static bsm_status find_sites(check *c) {
 static bsm_status use_weights(check *c, site *s) {
   const bsm_packing *p = &s->pending->packing;
   const size_t element = bsm_dtype_size(p->dtype);
-  bsm_plan_weights *w = &s->packed[s->pending->params->convolution.form];
+  bsm_plan_weights *w = &s->first->packed[s->pending->params->convolution.form];
   if (!w->data) {
     void *to;
     BSM_TRY(bsm_cpu_pack(s->step, p->in_maps, NULL, element, p->transposed,
                          NULL, &w->size));
-    to = bsm_arena_alloc(&c->dry.arena, (size_t)w->size + 1, BSM_ALIGNMENT);
+    to = bsm_arena_alloc(&c->packed, (size_t)w->size + 1, BSM_ALIGNMENT);
     BSM_TRY_ALLOC(to);
-    BSM_TRY(bsm_cpu_pack(s->step, p->in_maps, s->values, element, p->transposed,
-                         to, &w->size));
+    BSM_TRY(bsm_cpu_pack(s->step, p->in_maps, s->first->values, element,
+                         p->transposed, to, &w->size));
     w->data = to;
   }
   c->plan->weights[s->slot] = *w;
@@ -113,11 +132,13 @@ static bsm_status use_weights(check *c, site *s) {
 static void add_tap(const bsm_step_convolution *p, const bsm_image *x,
                     const float *pixel, const float *tap, int64_t taps,
                     double *out) {
+  const int64_t inputs = x->c / p->groups, outputs = p->out_maps / p->groups;
   for (int64_t k = 0; k < p->out_maps; k++) {
-    const float *weights = tap + k * x->c * taps;
+    const float *weights = tap + k * inputs * taps;
+    const float *maps = pixel + k / outputs * inputs;
     double sum = 0;
-    for (int64_t m = 0; m < x->c; m++) {
-      sum += (double)pixel[m] * (double)weights[m * taps];
+    for (int64_t m = 0; m < inputs; m++) {
+      sum += (double)maps[m] * (double)weights[m * taps];
     }
     out[k] += sum;
   }
@@ -209,8 +230,17 @@ static bsm_status layer_error(check *c, site *s, double *error) {
   return BSM_OK;
 }
 
+/* Takes what was measured of the first site. */
+static void follow_first(site *s) {
+  s->error = s->first->error;
+  while (s->form > s->first->form ||
+         (s->form > BSM_CPU_FORM_PLAIN && !s->tactic[s->form])) {
+    s->form--;
+  }
+}
+
 /* Lowers the form of one site until its error is within the bound. */
-static bsm_status bound_layer(check *c, site *s) {
+static bsm_status lower_layer(check *c, site *s) {
   for (; s->form > BSM_CPU_FORM_PLAIN; s->form--) {
     if (!s->tactic[s->form]) continue;
     set_form(c, s, s->form);
@@ -219,6 +249,15 @@ static bsm_status bound_layer(check *c, site *s) {
             "%s: the error of %s is %.2g of the greatest output", s->step->name,
             s->tactic[s->form], s->error);
     if (s->error <= BSM_FIDELITY_LAYER) break;
+  }
+  return BSM_OK;
+}
+
+static bsm_status bound_layer(check *c, site *s) {
+  if (s->first != s) {
+    follow_first(s);
+  } else {
+    BSM_TRY(lower_layer(c, s));
   }
   set_form(c, s, BSM_CPU_FORM_PLAIN);
   return use_weights(c, s);
@@ -299,10 +338,12 @@ static bsm_status use_form(check *c, site *s, int32_t form) {
 static int by_error(const void *pa, const void *pb) {
   const site *a = *(const site *const *)pa, *b = *(const site *const *)pb;
   if (a->error != b->error) return a->error > b->error ? -1 : 1;
+  if (a->first != b->first) return a->first < b->first ? -1 : 1;
   return a->pending->step < b->pending->step ? -1 : 1;
 }
 
-/* The sites of one form, the least exact ones first. */
+/* The sites of one form, the least exact ones first, those with the same
+ * weights side by side. */
 static size_t of_form(const check *c, int32_t form, site **out) {
   size_t n = 0;
   for (size_t i = 0; i < c->count; i++) {
@@ -330,25 +371,39 @@ static bsm_status try_lowered(check *c, site **sites, size_t count,
   return BSM_OK;
 }
 
-/* Lowers as few sites of a form as the bound asks for, by bisection; *ok tells
- * whether it holds then. */
+/* Where the sites of each kernel end, which is one behind its last. */
+static size_t ends_of_kernels(site *const *sites, size_t count, size_t *ends) {
+  size_t kernels = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (i + 1 == count || sites[i + 1]->first != sites[i]->first) {
+      ends[kernels++] = i + 1;
+    }
+  }
+  return kernels;
+}
+
+/* Lowers as few kernels of a form as the bound asks for, by bisection; *ok
+ * tells whether it holds then. Each trial runs the whole network. */
 static bsm_status lower_some(check *c, site **sites, size_t count,
                              float *const *kept, bool *ok) {
-  size_t enough = count, few = 0; /* few is not enough */
+  size_t *ends = BSM_NEW_ARRAY(&c->dry.arena, size_t, count);
+  BSM_TRY_ALLOC(ends);
+  size_t enough = ends_of_kernels(sites, count, ends);
+  size_t few = 0; /* is not enough */
   BSM_TRY(try_lowered(c, sites, count, 0, kept, ok));
   if (*ok) return BSM_OK;
   BSM_TRY(try_lowered(c, sites, count, count, kept, ok));
   while (*ok && enough - few > 1) {
     const size_t middle = few + (enough - few) / 2;
     bool held;
-    BSM_TRY(try_lowered(c, sites, count, middle, kept, &held));
+    BSM_TRY(try_lowered(c, sites, count, ends[middle - 1], kept, &held));
     if (held) {
       enough = middle;
     } else {
       few = middle;
     }
   }
-  for (size_t i = 0; i < enough; i++) {
+  for (size_t i = 0; i < ends[enough - 1]; i++) {
     sites[i]->form = lower(sites[i], sites[i]->form);
   }
   for (size_t i = 0; i < count; i++) {
@@ -399,8 +454,10 @@ static bsm_status keep(check *c) {
   BSM_TRY(bsm_cpu_dry_run_open(cpu, isa, threads, c->plan, &c->dry));
   for (size_t i = 0; i < c->count; i++) {
     site *s = &c->sites[i];
-    BSM_TRY(
-        bsm_packing_values(&c->dry.arena, &s->pending->packing, &s->values));
+    if (s->first == s) {
+      BSM_TRY(
+          bsm_packing_values(&c->dry.arena, &s->pending->packing, &s->values));
+    }
     list_forms(c, s);
   }
   bsm_status status = BSM_OK;
@@ -426,7 +483,9 @@ bsm_status bsm_cpu_check_accuracy(const bsm_target *target,
   check c = {.target = target, .draft = draft, .plan = draft->plan};
   BSM_TRY(find_sites(&c));
   if (c.count == 0) return BSM_OK;
+  bsm_arena_init(&c.packed, draft->scratch->allocator);
   bsm_status status = keep(&c);
+  bsm_arena_destroy(&c.packed);
   bsm_cpu_dry_run_close(&c.dry);
   return status;
 }

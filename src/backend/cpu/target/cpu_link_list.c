@@ -36,12 +36,32 @@ static const char *const families[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* The kernels that a level such as "amx" runs, of those with tables of their
+ * own. */
+static bool find_level(bsm_str name, uint32_t *out) {
+  char text[16];
+  uint32_t mask;
+  if (name.len >= sizeof(text)) return false;
+  memcpy(text, name.data, name.len);
+  text[name.len] = '\0';
+  if (!bsm_isa_parse(text, &mask)) return false;
+  for (unsigned i = 0; i < BSM_K_ISA_COUNT; i++) {
+    const uint32_t needs = bsm_k_isa_needs(i);
+    if (needs & ~mask) continue;
+    if (!needs && mask) return false; /* a level of other machines */
+    *out |= 1u << i;
+    return true;
+  }
+  return false;
+}
+
 static bsm_status find_isa(bsm_str name, uint32_t *out) {
   for (unsigned i = 0; i < BSM_K_ISA_COUNT; i++) {
     if (!bsm_str_eq(name, bsm_str_of(isa_names[i]))) continue;
     *out |= 1u << i;
     return BSM_OK;
   }
+  if (find_level(name, out)) return BSM_OK;
   return BSM_FAIL(BSM_INVALID_ARGUMENT,
                   "there are no kernels for '%.*s', but for " NAMES,
                   name.len < 64 ? (int)name.len : 64, name.data);

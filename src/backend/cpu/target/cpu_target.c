@@ -2,10 +2,12 @@
 /* The CPU as a target: its text, what it takes, and the table of its functions.
  *
  *   cpu                                this machine
- *   cpu:ISA[,threads=N][,l2=BYTES]     any machine; BYTES may end with K or M
+ *   cpu:ISA[,threads=N][,l2=BYTES][,vnni=no]   any machine; BYTES may end with
+ *                                              K or M
  *
  * What the text of another machine leaves out has a default of its own, never
- * this machine's: one thread, a second-level cache of one MiB. */
+ * this machine's: one thread, a second-level cache of one MiB, instructions for
+ * products of bytes. Of this machine those count when layers are quantized. */
 #include "backend/cpu/target/cpu_target.h"
 
 #include <inttypes.h>
@@ -32,14 +34,27 @@
 #define MAX_THREADS 4096
 #define MAX_L2 ((int64_t)1 << 32)
 
-static const char *const instruction_sets = "scalar, avx2, avx512, neon";
+static const char *const instruction_sets =
+    "scalar, avx2, avx512, avx512_bf16, amx, neon";
 
 _Static_assert(BSM_CPU_MAX_TACTICS <= BSM_MAX_TACTICS, "a list holds all");
 
 /* ---- the text ---- */
 
+/* What of `isa` plans depend on: the level that has kernels for everything, and
+ * how products of bfloat16 are made there. */
+static uint32_t planned_isa(uint32_t isa) {
+  static const char *const levels[] = {"amx", "avx512_bf16"};
+  uint32_t level;
+  for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+    if (bsm_isa_parse(levels[i], &level) && !(level & ~isa)) return level;
+  }
+  return isa & BSM_ISA_SELECTING;
+}
+
 typedef struct description {
-  bool has_isa, has_threads, has_l2;
+  bool has_isa, has_threads, has_l2, has_vnni;
+  bool no_vnni;
   uint32_t isa;
   int64_t threads, l2;
 } description;
@@ -49,7 +64,7 @@ static bool parse_isa(bsm_str text, uint32_t *out) {
   if (text.len >= sizeof(name)) return false;
   memcpy(name, text.data, text.len);
   name[text.len] = 0;
-  return bsm_isa_parse(name, out) && (*out & ~BSM_ISA_SELECTING) == 0;
+  return bsm_isa_parse(name, out) && planned_isa(*out) == *out;
 }
 
 /* A number from 1 to `most`, which may end with K or M. */
@@ -78,6 +93,7 @@ static bsm_status take_value(bsm_str text, bsm_str name, bool *has,
 
 static bsm_status parse_parameter(bsm_str text, description *d) {
   const bsm_str threads = BSM_STR("threads="), l2 = BSM_STR("l2=");
+  const bsm_str vnni = BSM_STR("vnni=");
   bsm_str value;
   if (bsm_str_starts_with(text, threads)) {
     BSM_TRY(take_value(text, threads, &d->has_threads, &value));
@@ -85,14 +101,19 @@ static bsm_status parse_parameter(bsm_str text, description *d) {
   } else if (bsm_str_starts_with(text, l2)) {
     BSM_TRY(take_value(text, l2, &d->has_l2, &value));
     if (parse_number(value, MAX_L2, &d->l2)) return BSM_OK;
+  } else if (bsm_str_starts_with(text, vnni)) {
+    BSM_TRY(take_value(text, vnni, &d->has_vnni, &value));
+    d->no_vnni = bsm_str_eq(value, BSM_STR("no"));
+    if (d->no_vnni || bsm_str_eq(value, BSM_STR("yes"))) return BSM_OK;
   } else if (parse_isa(text, &d->isa)) {
     return take_value(text, text, &d->has_isa, &value);
   }
-  return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                  "\"%.*s\" is no parameter of the target cpu: it has an "
-                  "instruction set (%s), threads=1 to %d and l2=BYTES, such "
-                  "as cpu:avx2,threads=4,l2=512K",
-                  (int)text.len, text.data, instruction_sets, MAX_THREADS);
+  return BSM_FAIL(
+      BSM_INVALID_ARGUMENT,
+      "\"%.*s\" is no parameter of the target cpu: it has an "
+      "instruction set (%s), threads=1 to %d, l2=BYTES and vnni=no, "
+      "such as cpu:avx2,threads=4,l2=512K",
+      (int)text.len, text.data, instruction_sets, MAX_THREADS);
 }
 
 static bsm_status parse_parameters(const char *text, description *d) {
@@ -124,7 +145,7 @@ static bsm_status add_request(const bsm_target_request *request, bool here,
   }
   if (request->isa == BSM_TARGET_ANY_ISA) return BSM_OK;
   const uint32_t isa =
-      request->isa & BSM_ISA_SELECTING & (here ? bsm_isa_detect() : UINT32_MAX);
+      planned_isa(request->isa & (here ? bsm_isa_detect() : UINT32_MAX));
   if (d->has_isa && d->isa != isa) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "the target is for %s, the options ask for %s: say one of "
@@ -136,8 +157,22 @@ static bsm_status add_request(const bsm_target_request *request, bool here,
   return BSM_OK;
 }
 
+/* Whether a machine with the instructions of `mask` multiplies bytes slowly by
+ * those of `isa`. */
+static bool lacks_vnni(uint32_t isa, uint32_t mask) {
+  return isa & BSM_ISA_AVX512 ? !(mask & BSM_ISA_AVX512_VNNI)
+         : isa & BSM_ISA_AVX2 ? !(mask & BSM_ISA_AVX_VNNI)
+                              : false;
+}
+
+/* Whether machines of an instruction set differ in VNNI. */
+static bool has_choice_of_vnni(uint32_t isa) {
+  return isa & (BSM_ISA_AVX2 | BSM_ISA_AVX512) &&
+         !(isa & (BSM_ISA_AMX | BSM_ISA_AVX512_BF16));
+}
+
 static void complete(bool here, description *d) {
-  if (!d->has_isa) d->isa = bsm_isa_detect() & BSM_ISA_SELECTING;
+  if (!d->has_isa) d->isa = planned_isa(bsm_isa_detect());
   if (!d->has_threads)
     d->threads = here ? bsm_available_cpus() : DEFAULT_THREADS;
   if (!d->has_l2) {
@@ -152,14 +187,25 @@ static bsm_status parse(const bsm_target_request *request,
   if (parameters) BSM_TRY(parse_parameters(parameters, &d));
   BSM_TRY(add_request(request, !parameters, &d));
   complete(!parameters, &d);
+  if (d.no_vnni && !has_choice_of_vnni(d.isa)) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "vnni=no says nothing about %s: leave it out, it is for "
+                    "avx2 and avx512",
+                    bsm_isa_name(d.isa));
+  }
+  if (!parameters && request->quantizes) {
+    d.no_vnni = lacks_vnni(d.isa, request->isa & bsm_isa_detect());
+  }
   bsm_cpu_target *t = BSM_NEW(arena, bsm_cpu_target);
   BSM_TRY_ALLOC(t);
   *t = (bsm_cpu_target){.base = {.ops = &bsm_cpu_target_ops, .host = &t->base},
                         .isa = d.isa,
                         .threads = (int)d.threads,
-                        .l2 = (size_t)d.l2};
-  t->base.text = bsm_arena_printf(arena, "cpu:%s,threads=%d,l2=%zu",
-                                  bsm_isa_name(t->isa), t->threads, t->l2);
+                        .l2 = (size_t)d.l2,
+                        .no_vnni = d.no_vnni};
+  t->base.text = bsm_arena_printf(arena, "cpu:%s,threads=%d,l2=%zu%s",
+                                  bsm_isa_name(t->isa), t->threads, t->l2,
+                                  t->no_vnni ? ",vnni=no" : "");
   BSM_TRY_ALLOC(t->base.text);
   *out = &t->base;
   return BSM_OK;
@@ -204,161 +250,16 @@ static void machine_key(const bsm_target *target, bsm_text *text) {
 
 /* ---- layers ---- */
 
-static bool is_product(const bsm_layer *layer) {
-  return layer->kind == BSM_LAYER_CONVOLUTION ||
-         layer->kind == BSM_LAYER_DECONVOLUTION ||
-         layer->kind == BSM_LAYER_MATRIX_MULTIPLY;
-}
-
-/* Groups of fewer maps would fill panels with zeros. */
-#define LEAST_GROUP 16
-
-/* Whether a convolution in groups has its driver of half and bfloat16. */
-static bool is_half_depthwise(const bsm_layer *layer) {
-  const bsm_convolution_params *p = &layer->p.convolution;
-  const bsm_dims d = layer->inputs.items[0]->dims;
-  const bsm_step_convolution step = {.window = {.spatial = d.rank - 2},
-                                     .groups = p->groups,
-                                     .out_maps = p->out_maps};
-  return bsm_cpu_is_half_depthwise(&step, d.d[1]);
-}
-
-/* Whether a product of half or bfloat16 has a kernel that reads these, and sums
- * in float: by one constant matrix, or a kernel of maps that are not few, or
- * depthwise. */
-static bool multiplies_half(const bsm_layer *layer) {
-  if (layer->kind == BSM_LAYER_MATRIX_MULTIPLY) {
-    const bsm_itensor *b = layer->inputs.items[1];
-    int64_t matrices = 1;
-    for (int32_t i = 0; i < b->dims.rank - 2; i++) matrices *= b->dims.d[i];
-    return b->producer && b->producer->kind == BSM_LAYER_CONSTANT &&
-           b->dims.rank >= 2 && matrices == 1;
-  }
-  const bsm_convolution_params *p = &layer->p.convolution;
-  return layer->kind == BSM_LAYER_CONVOLUTION &&
-         (p->groups == 1 || p->out_maps / p->groups >= LEAST_GROUP ||
-          is_half_depthwise(layer));
-}
-
-/* Half and bfloat16 are summed in float, as PyTorch does; small integers in
- * int32, which wraps to the same bits. */
-static bsm_dtype compute_dtype(const bsm_target *target, const bsm_layer *layer,
-                               bsm_dtype dtype) {
-  (void)target;
-  switch (dtype) {
-    case BSM_DTYPE_HALF:
-    case BSM_DTYPE_BFLOAT16:
-      return multiplies_half(layer) ? dtype : BSM_DTYPE_FLOAT;
-    case BSM_DTYPE_UINT8:
-    case BSM_DTYPE_INT8:
-    case BSM_DTYPE_INT16:
-      return BSM_DTYPE_INT32;
-    default:
-      return dtype;
-  }
-}
-
-/* Layers that look at the values of floats and make new ones. */
-static bool computes(const bsm_layer *layer) {
-  switch (layer->kind) {
-    case BSM_LAYER_CONCATENATION:
-    case BSM_LAYER_SHUFFLE:
-    case BSM_LAYER_GATHER:
-    case BSM_LAYER_CONSTANT:
-    case BSM_LAYER_IDENTITY:
-    case BSM_LAYER_SLICE:
-    case BSM_LAYER_SHAPE:
-    case BSM_LAYER_EXPAND:
-    case BSM_LAYER_FILL:
-    case BSM_LAYER_CAST:
-    case BSM_LAYER_SELECT:
-    case BSM_LAYER_ATEN_CALL:
-    case BSM_LAYER_PLUGIN:
-      return false;
-    default:
-      return true;
-  }
-}
-
-#define MAX_SEARCH 8
-
-/* Whether a layer is part of attention, or what comes before its softmax: a
- * product of two tensors, and layers behind one. That is fused in float. */
-static bool is_attention(const bsm_layer *layer, int depth) {
-  switch (layer->kind) {
-    case BSM_LAYER_MATRIX_MULTIPLY:
-      return !multiplies_half(layer);
-    case BSM_LAYER_ACTIVATION:
-    case BSM_LAYER_ELEMENT_WISE:
-    case BSM_LAYER_UNARY:
-    case BSM_LAYER_SCALE:
-    case BSM_LAYER_SHUFFLE:
-    case BSM_LAYER_SOFTMAX:
-      break;
-    default:
-      return layer->kind == BSM_LAYER_ATTENTION;
-  }
-  for (size_t i = 0; depth < MAX_SEARCH && i < layer->inputs.len; i++) {
-    const bsm_layer *from = layer->inputs.items[i]->producer;
-    if (from && is_attention(from, depth + 1)) return true;
-  }
-  return false;
-}
-
-/* Fewer channels are resized one by one. */
-#define LEAST_CHANNELS 4
-
-/* Whether a layer of float may read and write half or bfloat16: not where
- * these would be cast before and after. */
-static bool takes_half(const bsm_layer *layer) {
-  if (layer->kind == BSM_LAYER_RESIZE) {
-    const bsm_dims d = layer->inputs.items[0]->dims;
-    return d.rank > 2 && d.d[1] >= LEAST_CHANNELS;
-  }
-  return is_product(layer) ? multiplies_half(layer) : !is_attention(layer, 0);
-}
-
-/* Float, half and bfloat16 are computed in float; the latter two are read and
- * written in 16 bits. */
-static uint32_t precisions(const bsm_target *target, const bsm_layer *layer) {
-  (void)target;
-  if (!computes(layer)) return BSM_PRECISION_NONE;
-  bool narrow = false;
-  for (size_t i = 0; i < layer->inputs.len; i++) {
-    const bsm_dtype dtype = layer->inputs.items[i]->dtype;
-    if (dtype == BSM_DTYPE_DOUBLE) return BSM_PRECISION_NONE;
-    narrow |= bsm_dtype_is_floating(dtype);
-  }
-  if (!narrow) return BSM_PRECISION_NONE;
-  return BSM_PRECISION_FP32 |
-         (takes_half(layer) ? BSM_PRECISION_FP16 | BSM_PRECISION_BF16 : 0);
-}
-
-/* Half is widened for float's kernels, which have faster ways for windows. */
-static bool gains(const bsm_target *target, const bsm_layer *layer,
-                  bsm_precision precision) {
-  (void)target;
-  (void)layer;
-  return precision != BSM_PRECISION_FP16;
-}
-
-/* Of bfloat16 some CPUs with AVX-512 have products; nothing else is faster in
- * 16 bits than in float. */
-static bsm_dtype wide_dtype(const bsm_target *target, bsm_dtype dtype,
-                            bool multiplies) {
-  const bool has_products =
-      bsm_cpu_target_of(target)->isa & BSM_ISA_AVX512 && multiplies;
-  return dtype == BSM_DTYPE_BFLOAT16 && has_products ? dtype : BSM_DTYPE_FLOAT;
-}
-
 /* Every layer has a kernel, but for those that quantize, which are fused as
- * element-wise ones: products for what compute_dtype gives, attention and
- * recurrent layers for float. */
+ * element-wise ones: products for what compute_dtype gives, attention,
+ * sampling and recurrent layers for float. */
 static bool supports(const bsm_target *target, const bsm_layer *layer) {
   const bsm_dtype dtype = layer->outputs.items[0]->dtype;
-  if (is_product(layer)) return compute_dtype(target, layer, dtype) == dtype;
+  if (bsm_cpu_is_product(layer)) {
+    return bsm_cpu_compute_dtype(target, layer, dtype) == dtype;
+  }
   if (layer->kind == BSM_LAYER_ATTENTION ||
-      layer->kind == BSM_LAYER_RECURRENT) {
+      layer->kind == BSM_LAYER_RECURRENT || layer->kind == BSM_LAYER_SAMPLE) {
     return dtype == BSM_DTYPE_FLOAT;
   }
   return layer->kind != BSM_LAYER_QUANTIZE &&
@@ -369,7 +270,7 @@ static bool supports(const bsm_target *target, const bsm_layer *layer) {
 static bool fuses(const bsm_target *target, bsm_fusion fusion,
                   bsm_dtype dtype) {
   (void)target;
-  if (fusion == BSM_FUSION_BYTES) return false;
+  if (fusion == BSM_FUSION_BYTES || fusion == BSM_FUSION_FP8) return false;
   return dtype == BSM_DTYPE_FLOAT ||
          (fusion != BSM_FUSION_ATTENTION && fusion != BSM_FUSION_INT8 &&
           bsm_cpu_is_half(dtype));
@@ -470,10 +371,11 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .machine_key = machine_key,
     .supports = supports,
     .unsigned_activations = true,
-    .precisions = precisions,
-    .gains = gains,
-    .wide_dtype = wide_dtype,
-    .compute_dtype = compute_dtype,
+    .precisions = bsm_cpu_precisions,
+    .gains = bsm_cpu_gains,
+    .int8_times = bsm_cpu_int8_times,
+    .wide_dtype = bsm_cpu_wide_dtype,
+    .compute_dtype = bsm_cpu_compute_dtype,
     .fuses = fuses,
     .image_layout = image_layout,
     .reads_any_layout = reads_any_layout,

@@ -81,10 +81,24 @@ struct f16 {
 struct bf16 {
   u16 bits;
 };
+struct e4m3 {
+  u8 bits;
+};
 
 DEVICE float to_float(float x) { return x; }
 DEVICE float to_float(f16 x) { return ptx_f16_to_f32(x.bits); }
 DEVICE float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+DEVICE float to_float(e4m3 x) {
+#if __CUDA_ARCH__ >= 890
+  return ptx_f16_to_f32((u16)ptx_e4m3_pair_to_f16(x.bits));
+#else
+  const u32 sign = (u32)(x.bits & 0x80u) << 24, magnitude = x.bits & 0x7fu;
+  const u32 number = magnitude == 0x7fu ? 0x7fc00000u
+                     : magnitude >= 8   ? (magnitude << 20) + 0x3c000000u
+                                        : __float_as_uint(magnitude * 0x1p-9f);
+  return __uint_as_float(sign | number);
+#endif
+}
 
 template <class T>
 DEVICE T from_float(float x);
@@ -99,6 +113,34 @@ DEVICE f16 from_float<f16>(float x) {
 template <>
 DEVICE bf16 from_float<bf16>(float x) {
   return {ptx_f32_to_bf16(x)};
+}
+
+// What is greater than all numbers becomes the greatest; NaN stays NaN.
+DEVICE e4m3 saturate_e4m3(float x) {
+#if __CUDA_ARCH__ >= 890
+  return {(u8)ptx_f32_to_e4m3_pair(x, 0)};
+#else
+  const u32 bits = __float_as_uint(x), sign = bits >> 24 & 0x80u;
+  const u32 magnitude = bits & 0x7fffffffu;
+  u32 result;
+  if (magnitude > 0x7f800000u) return {(u8)(sign | 0x7fu)};
+  if (magnitude < 121u << 23) {  // the adder rounds to units of 2^-9
+    result = __float_as_uint(__uint_as_float(magnitude) + 0x1p14f) - 0x46800000u;
+  } else {
+    const u32 odd = magnitude >> 20 & 1u;
+    result = (magnitude - (120u << 23) + 0x7ffffu + odd) >> 20;
+  }
+  return {(u8)(sign | (result < 0x7eu ? result : 0x7eu))};
+#endif
+}
+// As PyTorch casts: what is too great becomes NaN.
+template <>
+DEVICE e4m3 from_float<e4m3>(float x) {
+  const u32 bits = __float_as_uint(x);
+  if ((bits & 0x7fffffffu) > 0x43e80000u) {  // 464, half way to the next
+    return {(u8)(bits >> 24 & 0x80u | 0x7fu)};
+  }
+  return saturate_e4m3(x);
 }
 
 template <class T>

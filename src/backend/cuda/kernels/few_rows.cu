@@ -6,6 +6,7 @@
 // k.
 // grid: (blocks of columns, splits)
 #include "few_rows.cuh"
+#include "arrival.cuh"
 
 enum {
   // Pieces of B that a thread asks for: of lines as many as registers allow.
@@ -22,18 +23,11 @@ static_assert(MADE <= THREADS, "each thread makes a number at most");
 // The sum of all blocks that share the number of this thread, in the one that
 // ends last; false in the others.
 DEVICE bool join_blocks(const bsm_cuda_mma &p, float &sum) {
-  __shared__ u32 arrived;
   const int thread = (int)threadIdx.x;
   float *all = (float *)p.partial + (i64)blockIdx.x * p.splits * MADE;
   u32 *counter = (u32 *)p.counters + blockIdx.x;
   if (thread < MADE) all[(int)blockIdx.y * MADE + thread] = sum;
-  __threadfence();
-  __syncthreads();
-  if (thread == 0) arrived = atomicAdd(counter, 1);
-  __syncthreads();
-  if (arrived != (u32)p.splits - 1) return false;
-  __threadfence();
-  if (thread == 0) *counter = 0;
+  if (!block_ends_last(counter, p.splits)) return false;
   sum = 0;
   if (thread >= MADE) return true;
 #pragma unroll 8

@@ -51,6 +51,7 @@ static_assert(THREADS % K_CHUNKS == 0, "the chunks of a thread have one k");
 DEVICE u32 swizzle_n(int r, int c);
 
 #include "windows.cuh"
+#include "arrival.cuh"
 
 // ---- where a block is ----
 
@@ -237,7 +238,6 @@ DEVICE void add_sums(const double *from, double *v) {
 // Leaves the sums for the block that ends last; true in that one, with all
 // sums added in the order of the splits.
 DEVICE bool join_splits(const bsm_cuda_mma &p, value (&sums)[SUMS]) {
-  __shared__ u32 arrived;
   constexpr int SOME = 16 / (int)sizeof(value);
   const i64 size = K_BM * K_BN;
   const int tile = (int)(blockIdx.z * gridDim.x + blockIdx.x);
@@ -249,13 +249,7 @@ DEVICE bool join_splits(const bsm_cuda_mma &p, value (&sums)[SUMS]) {
     put_sums(all + (int)blockIdx.y * size + i * THREADS + thread * SOME,
              &sums[i]);
   }
-  __threadfence();
-  __syncthreads();
-  if (thread == 0) arrived = atomicAdd(counter, 1);
-  __syncthreads();
-  if (arrived != (u32)p.splits - 1) return false;
-  __threadfence();
-  if (thread == 0) *counter = 0;
+  if (!block_ends_last(counter, p.splits)) return false;
 #pragma unroll
   for (int i = 0; i < SUMS; i++) sums[i] = 0;
   for (int s = 0; s < p.splits; s++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of bytes, and products of rows: images have any strides, and any
 // number of groups. A block makes a tile of one group (tile.cuh). What the step
-// does besides is parameters: there is one such kernel.
+// does besides is parameters: there is one such kernel, and one of e4m3 (K_FP8).
 #define CODES_VARY
 #include "device.cuh"
 #include "params.h"
@@ -18,8 +18,12 @@ DEVICE i32 add_product(i32 sum, i32 a, i32 b) {
 #include "pixels.cuh"
 #include "int8_end.cuh"
 
+DEVICE i32 number_of(u8 x) { return x; }
+DEVICE i32 number_of(i8 x) { return x; }
+DEVICE float number_of(e4m3 x) { return to_float(x); }
+
 DEVICE void store_value(const bsm_cuda_int8_convolution &p, const pixel &x,
-                        int map, i32 sum) {
+                        int map, sum_of_bytes sum) {
   const bsm_cuda_int8_end &e = p.end;
   const bsm_cuda_convolution &c = p.convolution;
   int8_column column;
@@ -40,10 +44,10 @@ DEVICE void store_value(const bsm_cuda_int8_convolution &p, const pixel &x,
 }
 
 KERNEL_OF(TILE_THREADS, int8_convolution, bsm_cuda_int8_convolution) {
-  __shared__ tiles<i32> t;
+  __shared__ tiles<sum_of_bytes> t;
   const bsm_cuda_convolution &c = p.convolution;
-  const u8 *image = (const u8 *)c.x.address;
-  const i8 *kernel = (const i8 *)c.kernel;
+  const byte_of_a *image = (const byte_of_a *)c.x.address;
+  const byte_of_b *kernel = (const byte_of_b *)c.kernel;
   const int row = threadIdx.x / 16, column = threadIdx.x % 16;
   const i64 across = (c.out + TILE_N - 1) / TILE_N;
   const i64 m0 = blockIdx.x / across * TILE_M, n0 = blockIdx.x % across * TILE_N;
@@ -53,7 +57,7 @@ KERNEL_OF(TILE_THREADS, int8_convolution, bsm_cuda_int8_convolution) {
     pixel mine[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) mine[i] = find_pixel(c, m0 + row + 16 * i);
-    i32 sum[4][4] = {};
+    sum_of_bytes sum[4][4] = {};
     for (i64 k0 = 0; k0 < depth; k0 += TILE_K) {
       const i64 k = k0 + column;
       const i64 tap = k / c.in, map = g * c.in + k % c.in;
@@ -61,12 +65,14 @@ KERNEL_OF(TILE_THREADS, int8_convolution, bsm_cuda_int8_convolution) {
       for (int i = 0; i < 4; i++) {
         const i64 from = k < depth ? find_input(c, mine[i], tap) : -1;
         t.a[column][row + 16 * i] =
-            from >= 0 ? (i32)image[from + map * c.x.c_stride] : p.end.x_zero;
+            from >= 0 ? number_of(image[from + map * c.x.c_stride])
+                      : (sum_of_bytes)p.end.x_zero;
         const i64 n = n0 + row + 16 * i;
         t.b[column][row + 16 * i] =
             k < depth && n < c.out
-                ? (i32)kernel[(g * c.out + n) * p.kernel_map +
-                              k / p.line * p.next_line + k % p.line * p.kernel_k]
+                ? number_of(kernel[(g * c.out + n) * p.kernel_map +
+                                   k / p.line * p.next_line +
+                                   k % p.line * p.kernel_k])
                 : 0;
       }
       __syncthreads();

@@ -8,6 +8,7 @@
 #include "params.h"
 #include "scalar.cuh"
 #include "int8_end.cuh"
+#include "narrow_activation.cuh"
 
 template <class T>
 struct __align__(sizeof(T) * K_VECTOR) vector {
@@ -29,7 +30,7 @@ DEVICE void store_vector(const bsm_cuda_int8_convolution &p,
                              n * r.n_stride + (c + v) * r.c_stride +
                                  y * r.stride[1] + x * r.stride[2]);
     }
-    value = activate(K_ACTIVATION, value, p.end.alpha, p.end.beta);
+    value = activate_sum<K_Y>(K_ACTIVATION, value, p.end.alpha, p.end.beta);
     out.at[v] = result_of<K_Y>(p.end, value);
   }
   *(vector<K_Y> *)((K_Y *)to.address + n * to.n_stride + y * to.stride[1] +

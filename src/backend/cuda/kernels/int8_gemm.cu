@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and convolutions of bytes on tensor cores: uint8 by int8, with exact
-// sums in int32, which become what int8_end.cuh says. Tiles, windows and splits
+// sums in int32, or with K_FP8 e4m3 by e4m3, with sums in float. They become
+// what int8_end.cuh says. Tiles, windows and splits
 // are as in gemm.cuh; what is different:
 //   K_BK: pairs of bytes of a tile of k
 //   K_PIECE: 16, 8 or 4 bytes along k lie together, aligned; 1: they come one
 //     by one. What is outside of the image is its zero point
 //   K_LINED: 1: k are the lines of a window, each of which is padded to 16
 //     bytes, and lies together in the image; 2: whose lines are whole words
-//   K_Y: u8, float, f16 or bf16; K_RESIDUAL; K_VECTOR: 1: rows of y and of the
+//   K_Y: u8 (e4m3), float, f16 or bf16; K_RESIDUAL; K_VECTOR: 1: rows of y and of the
 //     residual are aligned to 16 bytes, and columns of a row a multiple of 16
 // B is weights, whose rows are padded with zeros to a multiple of 16 bytes.
 // grid: (tiles, splits, batches)
@@ -17,6 +18,8 @@
 #include "chunks.cuh"
 #include "mma.cuh"
 #include "int8_end.cuh"
+#include "narrow_activation.cuh"
+#include "arrival.cuh"
 
 typedef u8 T;
 
@@ -250,7 +253,7 @@ DEVICE void fetch_b(const bsm_cuda_mma &p, const int8_place &block, int k0,
 // ---- multiplying ----
 
 // 32 bytes along k of what is in shared memory, at `a` and `b`.
-DEVICE void multiply_chunks(i32 (&sums)[SUMS], char *a, char *b, int k) {
+DEVICE void multiply_chunks(sum_of_bytes (&sums)[SUMS], char *a, char *b, int k) {
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
   const int m0 = warp / K_WN * (K_BM / K_WM), n0 = warp % K_WN * (K_BN / K_WN);
   u32 fa[TM][4], fb[TN][2];
@@ -266,7 +269,11 @@ DEVICE void multiply_chunks(i32 (&sums)[SUMS], char *a, char *b, int k) {
   for (int i = 0; i < TM; i++) {
 #pragma unroll
     for (int j = 0; j < TN; j++) {
+#if K_FP8
+      ptx_mma_m16n8k32_e4m3(&sums[(i * TN + j) * 4], fa[i], fb[j]);
+#else
       ptx_mma_m16n8k32_u8_s8(&sums[(i * TN + j) * 4], fa[i], fb[j]);
+#endif
     }
   }
 }
@@ -281,7 +288,7 @@ struct chosen<false, A, B> {
 };
 
 DEVICE void multiply_all(const bsm_cuda_int8_gemm &g, const int8_place &block,
-                         char *memory, i32 (&sums)[SUMS]) {
+                         char *memory, sum_of_bytes (&sums)[SUMS]) {
   const bsm_cuda_mma &p = g.product;
   chosen<K_LINED != 0, line_fetcher, a_fetcher>::type a;
   a.start(p, block);
@@ -317,10 +324,19 @@ DEVICE void multiply_all(const bsm_cuda_int8_gemm &g, const int8_place &block,
 
 // ---- the end of a tile ----
 
+DEVICE int4 bits_of_sums(const i32 *v) {
+  return make_int4(v[0], v[1], v[2], v[3]);
+}
+DEVICE int4 bits_of_sums(const float *v) {
+  return make_int4(__float_as_int(v[0]), __float_as_int(v[1]),
+                   __float_as_int(v[2]), __float_as_int(v[3]));
+}
+DEVICE void add_bits(i32 &sum, int bits) { sum += bits; }
+DEVICE void add_bits(float &sum, int bits) { sum += __int_as_float(bits); }
+
 // Leaves the sums for the block that ends last; true in that one, with the sums
-// of all.
-DEVICE bool join_splits(const bsm_cuda_mma &p, i32 (&sums)[SUMS]) {
-  __shared__ u32 arrived;
+// of all, added in the order of k.
+DEVICE bool join_splits(const bsm_cuda_mma &p, sum_of_bytes (&sums)[SUMS]) {
   const i64 size = K_BM * K_BN;
   const int tile = (int)(blockIdx.z * gridDim.x + blockIdx.x);
   const int thread = (int)threadIdx.x;
@@ -329,25 +345,20 @@ DEVICE bool join_splits(const bsm_cuda_mma &p, i32 (&sums)[SUMS]) {
 #pragma unroll
   for (int i = 0; i < SUMS; i += 4) {
     *(int4 *)(all + (int)blockIdx.y * size + i * THREADS + thread * 4) =
-        make_int4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
+        bits_of_sums(&sums[i]);
   }
-  __threadfence();
-  __syncthreads();
-  if (thread == 0) arrived = atomicAdd(counter, 1);
-  __syncthreads();
-  if (arrived != (u32)p.splits - 1) return false;
-  __threadfence();
-  if (thread == 0) *counter = 0;
+  if (!block_ends_last(counter, p.splits)) return false;
+#pragma unroll
+  for (int i = 0; i < SUMS; i++) sums[i] = 0;
   for (int s = 0; s < p.splits; s++) {
-    if (s == (int)blockIdx.y) continue;
 #pragma unroll
     for (int i = 0; i < SUMS; i += 4) {
       const int4 x =
           __ldcg((const int4 *)(all + s * size + i * THREADS + thread * 4));
-      sums[i] += x.x;
-      sums[i + 1] += x.y;
-      sums[i + 2] += x.z;
-      sums[i + 3] += x.w;
+      add_bits(sums[i], x.x);
+      add_bits(sums[i + 1], x.y);
+      add_bits(sums[i + 2], x.z);
+      add_bits(sums[i + 3], x.w);
     }
   }
   return true;
@@ -361,7 +372,7 @@ struct __align__(sizeof(V) * RUN < 16 ? sizeof(V) * RUN : 16) run_of {
 // The columns of a thread in one row of y.
 DEVICE void store_run(const bsm_cuda_int8_gemm &g, const int8_place &block,
                       const int8_column (&columns)[RUN], int m, int n,
-                      const i32 (&sums)[RUN]) {
+                      const sum_of_bytes (&sums)[RUN]) {
   const bsm_cuda_mma &p = g.product;
   if (m >= p.m || n >= p.n) return;
   const i64 residual = block.residual + m * p.residual_row;
@@ -387,7 +398,7 @@ DEVICE void store_run(const bsm_cuda_int8_gemm &g, const int8_place &block,
                            residual + (n + i) * p.residual_column);
       }
     }
-    v = activate(K_ACTIVATION, v, g.end.alpha, g.end.beta);
+    v = activate_sum<K_Y>(K_ACTIVATION, v, g.end.alpha, g.end.beta);
     out.at[i] = result_of<K_Y>(g.end, v);
   }
   K_Y *to = (K_Y *)p.y + block.y + m * p.y_row + n;
@@ -404,7 +415,7 @@ DEVICE void store_run(const bsm_cuda_int8_gemm &g, const int8_place &block,
 EARLY_KERNEL_OF(THREADS, int8_gemm, bsm_cuda_int8_gemm) {
   DYNAMIC_SHARED(memory);
   const int8_place block = find_place(p.product);
-  i32 sums[SUMS];
+  sum_of_bytes sums[SUMS];
 #pragma unroll
   for (int i = 0; i < SUMS; i++) sums[i] = 0;
   multiply_all(p, block, memory, sums);
@@ -425,7 +436,7 @@ EARLY_KERNEL_OF(THREADS, int8_gemm, bsm_cuda_int8_gemm) {
   }
 #pragma unroll
   for (int i = 0; i < TM * 2; i++) {
-    i32 row[RUN];
+    sum_of_bytes row[RUN];
 #pragma unroll
     for (int j = 0; j < RUN; j++) {
       row[j] = sums[(i / 2 * TN + j / 2) * 4 + i % 2 * 2 + j % 2];

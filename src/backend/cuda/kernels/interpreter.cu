@@ -69,6 +69,7 @@ __device__ __noinline__ typed rounded(int dtype, const typed &t) {
     case DTYPE_I64: return rounded<i64>(t);
     case DTYPE_F16: return rounded<f16>(t);
     case DTYPE_BF16: return rounded<bf16>(t);
+    case DTYPE_E4M3: return rounded<e4m3>(t);
     case DTYPE_F64: return rounded<double>(t);
     case DTYPE_BOOL: return rounded<bool>(t);
     default: return rounded<float>(t);
@@ -79,6 +80,7 @@ __device__ __noinline__ typed load_typed(u64 base, i64 at) {
   switch (dtype_of(base)) {
     case DTYPE_F16:
     case DTYPE_BF16:
+    case DTYPE_E4M3:
     case DTYPE_F32: return make(load<any_f32>(base, at));
     case DTYPE_F64: return make(load<any_f64>(base, at));
     case DTYPE_BOOL: return make(load<any_bool>(base, at));

@@ -17,8 +17,10 @@
 /* What an option of a kernel says when it is compiled (K_LOOPS), a parameter
  * says where there is no such option: kernels that are compiled for any step of
  * their kind (cuda_launch.h). Those take elements of any dtype, too. Their
- * addresses are typed: bsm_dtype is in bits that no address has. */
+ * addresses are typed: bsm_dtype is in bits that no address has. float8_e4m3fn,
+ * whose number they have no room for, has that of a dtype without kernels. */
 #define BSM_CUDA_DTYPE_SHIFT 60
+#define BSM_CUDA_E4M3 12
 
 /* A loop over the elements of some tensors: the output first. Offsets are in
  * elements. */
@@ -53,7 +55,7 @@ typedef enum bsm_cuda_operation {
 typedef struct bsm_cuda_instruction {
   unsigned char operation, code;
   unsigned char dst, a, b, c; /* registers */
-  unsigned char dtype;        /* bsm_dtype of dst */
+  unsigned char dtype;        /* of dst, as addresses have it */
   unsigned char work;         /* what operands are held in */
   union {
     double alpha; /* and constants that are no integers */
@@ -193,6 +195,16 @@ typedef struct bsm_cuda_squeeze_excite {
   bsm_cuda_i64 mean_image, hidden_image, gates_image;
   float unit_alpha, unit_beta, gate_alpha, gate_beta;
 } bsm_cuda_squeeze_excite;
+
+/* Group and instance norm of images whose maps lie together. What chunks of
+ * pixels know of their groups is in `parts`; `kept` is what an activation is
+ * taken of. Strides are in elements. */
+typedef struct bsm_cuda_group_norm {
+  bsm_cuda_u64 x, y, scale, bias, parts, kept;
+  bsm_cuda_i64 x_image, x_pixel, y_image, y_pixel, kept_image, kept_pixel;
+  bsm_cuda_i32 pixels, chunk; /* of an image, and of a block */
+  float epsilon, alpha, beta;
+} bsm_cuda_group_norm;
 
 /* How copies of tiles find a tensor, as the driver writes it (cuda_map.h). */
 #ifdef __cplusplus
@@ -377,7 +389,8 @@ typedef struct bsm_cuda_states {
 
 /* ---- products of bytes ---- */
 
-/* What sums of bytes become (bsm_step_int8_convolution). */
+/* What sums of bytes become (bsm_step_int8_convolution). Where bytes are e4m3
+ * (K_FP8), sums are floats, and there are neither offsets nor zero points. */
 typedef struct bsm_cuda_int8_end {
   bsm_cuda_u64 columns; /* float: scales of all maps, then their biases */
   bsm_cuda_u64 offsets; /* i32, one of each map */

@@ -9,6 +9,7 @@ template <class T>
 DEVICE u64 bits_of(T x) { return (u64)x; }
 DEVICE u64 bits_of(f16 x) { return x.bits; }
 DEVICE u64 bits_of(bf16 x) { return x.bits; }
+DEVICE u64 bits_of(e4m3 x) { return x.bits; }
 DEVICE u64 bits_of(float x) { return __float_as_uint(x); }
 DEVICE u64 bits_of(double x) { return (u64)__double_as_longlong(x); }
 
@@ -23,6 +24,10 @@ struct from_bits<f16> {
 template <>
 struct from_bits<bf16> {
   static DEVICE bf16 of(u64 x) { return {(u16)x}; }
+};
+template <>
+struct from_bits<e4m3> {
+  static DEVICE e4m3 of(u64 x) { return {(u8)x}; }
 };
 template <>
 struct from_bits<float> {

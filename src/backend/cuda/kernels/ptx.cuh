@@ -50,6 +50,22 @@ PTX unsigned ptx_f32_to_bf16_pair(float low, float high) {
 #endif
 }
 
+#if __CUDA_ARCH__ >= 890
+// Two numbers as e4m3, the first one in the lower byte; what is too great
+// becomes the greatest.
+PTX unsigned short ptx_f32_to_e4m3_pair(float low, float high) {
+  unsigned short y;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(y) : "f"(high), "f"(low));
+  return y;
+}
+// As f16, which has all of them.
+PTX unsigned ptx_e4m3_pair_to_f16(unsigned short x) {
+  unsigned y;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(y) : "h"(x));
+  return y;
+}
+#endif
+
 // The larger one, or NaN when one is.
 PTX float ptx_largest(float a, float b) {
 #if __CUDA_ARCH__ >= 800
@@ -250,6 +266,16 @@ PTX void ptx_mma_m16n8k32_u8_s8(int *c, const unsigned *a, const unsigned *b) {
   }
 #endif
 }
+#if __CUDA_ARCH__ >= 890
+// The same of e4m3.
+PTX void ptx_mma_m16n8k32_e4m3(float *c, const unsigned *a, const unsigned *b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#endif
 #if __CUDA_ARCH__ >= 800
 PTX void ptx_mma_m16n8k16_bf16(float *c, const unsigned *a, const unsigned *b) {
   asm volatile(

@@ -246,6 +246,28 @@ WGMMA_OF_BOTH(96, 48, 48, 49, 50, 51)
 WGMMA_OF_BOTH(128, 64, 64, 65, 66, 67)
 WGMMA_OF_BOTH(192, 96, 96, 97, 98, 99)
 WGMMA_OF_BOTH(256, 128, 128, 129, 130, 131)
+// The same of tf32, of which 8 along k are multiplied, with `a` in registers; b
+// has a row for each column, and its numbers are cut off to tf32.
+#define WGMMA_OF_TF32(n, sums, a0, a1, a2, a3, b, adds)                        \
+  PTX void ptx_wgmma_n##n##_tf32(float *d, const unsigned *a,                  \
+                                 unsigned long long desc_b, int adding) {      \
+    asm volatile(                                                              \
+        "{ .reg .pred p;\n"                                                    \
+        "setp.ne.b32 p, %" #adds                                               \
+        ", 0;\n"                                                               \
+        "wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32"              \
+        " {" OPERANDS_##sums "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3         \
+        "}, %" #b ", p, 1, 1; }"                                               \
+        : SUMS_##sums(0)                                                       \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(desc_b), "r"(adding) \
+        : "memory");                                                           \
+  }
+WGMMA_OF_TF32(32, 16, 16, 17, 18, 19, 20, 21)
+WGMMA_OF_TF32(64, 32, 32, 33, 34, 35, 36, 37)
+WGMMA_OF_TF32(96, 48, 48, 49, 50, 51, 52, 53)
+WGMMA_OF_TF32(128, 64, 64, 65, 66, 67, 68, 69)
+WGMMA_OF_TF32(192, 96, 96, 97, 98, 99, 100, 101)
+WGMMA_OF_TF32(256, 128, 128, 129, 130, 131, 132, 133)
 // The same of unsigned and signed bytes, of which 32 along k are multiplied.
 #undef SUM
 #define SUM(i) "+r"(d[i])
@@ -268,4 +290,26 @@ WGMMA_OF_BYTES(96, 48, 48, 49, 50)
 WGMMA_OF_BYTES(128, 64, 64, 65, 66)
 WGMMA_OF_BYTES(192, 96, 96, 97, 98)
 WGMMA_OF_BYTES(256, 128, 128, 129, 130)
+// The same of e4m3, whose sums are floats.
+#undef SUM
+#define SUM(i) "+f"(d[i])
+#define WGMMA_OF_E4M3(n, sums, a, b, adds)                                     \
+  PTX void ptx_wgmma_n##n##_e4m3(float *d, unsigned long long desc_a,          \
+                                 unsigned long long desc_b, int adding) {      \
+    asm volatile(                                                              \
+        "{ .reg .pred p;\n"                                                    \
+        "setp.ne.b32 p, %" #adds                                               \
+        ", 0;\n"                                                               \
+        "wgmma.mma_async.sync.aligned.m64n" #n "k32.f32.e4m3.e4m3"             \
+        " {" OPERANDS_##sums "}, %" #a ", %" #b ", p, 1, 1; }"                 \
+        : SUMS_##sums(0)                                                       \
+        : "l"(desc_a), "l"(desc_b), "r"(adding)                                \
+        : "memory");                                                           \
+  }
+WGMMA_OF_E4M3(32, 16, 16, 17, 18)
+WGMMA_OF_E4M3(64, 32, 32, 33, 34)
+WGMMA_OF_E4M3(96, 48, 48, 49, 50)
+WGMMA_OF_E4M3(128, 64, 64, 65, 66)
+WGMMA_OF_E4M3(192, 96, 96, 97, 98)
+WGMMA_OF_E4M3(256, 128, 128, 129, 130)
 #endif

@@ -7,7 +7,8 @@
 // of the cluster for each step is enough. A cluster has some samples of one
 // direction. Options: K_T; K_CELL (bsm_recurrent_operation); K_HIDDEN (units);
 // K_LANES (of a unit); K_SAMPLES (whose sums a thread makes at once); K_PACKED
-// (1: registers hold weights in pairs of 16 bits).
+// (1: registers hold weights in pairs of 16 bits); K_OUTSIDE (gates whose weights
+// are in shared memory instead, in such pairs).
 // grid: (8, groups of samples, directions)
 #include "device.cuh"
 #include "params.h"
@@ -26,6 +27,7 @@ enum {
   PARTS = (K_HIDDEN + 4 * K_LANES - 1) / (4 * K_LANES),
   PADDED = PARTS * 4 * K_LANES,  // numbers of a state in shared memory
   HELD = PARTS * 4,              // weights of a gate in a thread
+  INSIDE = GATES - K_OUTSIDE,    // gates whose weights are in registers
   SUMS = (GATES == 3 ? 4 : GATES) * K_SAMPLES
 };
 
@@ -55,14 +57,48 @@ struct shared_state {
   float *states;  // [2][room][PADDED]
   float *sums;    // [GATES][room][UNITS]
   float *cells;   // [room][UNITS]
+  float *outside;  // [K_OUTSIDE][PARTS][THREADS] of four weights
   int room;
   DEVICE float *states_of(int which) const {
     return states + which * room * PADDED;
   }
 };
 
+#if K_OUTSIDE
+// Four weights of a part, which this thread alone reads.
+DEVICE uint2 *part_outside(const shared_state &s, int gate, int part) {
+  return (uint2 *)s.outside +
+         ((gate - INSIDE) * PARTS + part) * THREADS + threadIdx.x;
+}
+#endif
+
+// Those of a part, of all gates: what is in shared memory is read at once.
+struct part_of_weights {
+#if K_OUTSIDE
+  uint2 outside[K_OUTSIDE];
+#endif
+  DEVICE part_of_weights(const shared_state &s, int part) {
+#if K_OUTSIDE
+#pragma unroll
+    for (int g = 0; g < K_OUTSIDE; g++) {
+      outside[g] = *part_outside(s, INSIDE + g, part);
+    }
+#endif
+  }
+  DEVICE float get(const row_of_weights<K_PACKED != 0> (&w)[INSIDE], int gate,
+                   int part, int e) const {
+#if K_OUTSIDE
+    if (gate >= INSIDE) {
+      const uint2 &four = outside[gate - INSIDE];
+      return to_float(unpack<T>(e < 2 ? four.x : four.y, e % 2));
+    }
+#endif
+    return w[gate].get(part * 4 + e);
+  }
+};
+
 // The products of K_SAMPLES states from `first` on with this thread's weights.
-DEVICE void multiply_states(const row_of_weights<K_PACKED != 0> (&w)[GATES],
+DEVICE void multiply_states(const row_of_weights<K_PACKED != 0> (&w)[INSIDE],
                             const shared_state &s, int which, int first,
                             int samples) {
   const int lane = (int)threadIdx.x % K_LANES, unit = (int)threadIdx.x / K_LANES;
@@ -75,6 +111,7 @@ DEVICE void multiply_states(const row_of_weights<K_PACKED != 0> (&w)[GATES],
     const float *h = s.states_of(which) + sample * PADDED + 4 * lane;
 #pragma unroll
     for (int part = 0; part < PARTS; part++) {
+      const part_of_weights weights(s, part);
       const float4 x = *(const float4 *)(h + part * 4 * K_LANES);
       const float at[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
@@ -82,7 +119,7 @@ DEVICE void multiply_states(const row_of_weights<K_PACKED != 0> (&w)[GATES],
 #pragma unroll
         for (int g = 0; g < GATES; g++) {
           float &sum = v[g * K_SAMPLES + i];
-          sum = fmaf(w[g].get(part * 4 + e), at[e], sum);
+          sum = fmaf(weights.get(w, g, part, e), at[e], sum);
         }
       }
     }
@@ -224,6 +261,9 @@ CLUSTER_KERNEL_OF(THREADS, BLOCKS, recurrent_cluster, bsm_cuda_recurrent) {
   s.states = (float *)memory;
   s.sums = s.states + 2 * s.room * PADDED;
   s.cells = s.sums + GATES * s.room * UNITS;
+  // At a multiple of 16 bytes, as states are.
+  s.outside = s.states + (2 * s.room * PADDED + (GATES + 1) * s.room * UNITS +
+                          3) / 4 * 4;
   at.direction = (int)blockIdx.z;
   at.block = (int)blockIdx.x;
   at.first = (int)blockIdx.y * s.room;
@@ -233,7 +273,7 @@ CLUSTER_KERNEL_OF(THREADS, BLOCKS, recurrent_cluster, bsm_cuda_recurrent) {
   at.steps = (int)(rest < p.chunk ? rest : p.chunk);
   at.step = 0;
 
-  row_of_weights<K_PACKED != 0> w[GATES];
+  row_of_weights<K_PACKED != 0> w[INSIDE];
   const int unit = thread / K_LANES, number = at.block * UNITS + unit;
   const T *matrix = (const T *)p.weights + at.direction * p.direction +
                     p.recurrent + (i64)number * K_HIDDEN;
@@ -243,8 +283,17 @@ CLUSTER_KERNEL_OF(THREADS, BLOCKS, recurrent_cluster, bsm_cuda_recurrent) {
     for (int i = 0; i < HELD; i++) {
       const int k = (i / 4 * K_LANES + thread % K_LANES) * 4 + i % 4;
       const bool is = unit < UNITS && number < K_HIDDEN && k < K_HIDDEN;
-      w[g].set(i, is ? matrix[(i64)g * K_HIDDEN * K_HIDDEN + k]
-                     : from_float<T>(0));
+      const T weight = is ? matrix[(i64)g * K_HIDDEN * K_HIDDEN + k]
+                          : from_float<T>(0);
+#if K_OUTSIDE
+      if (g >= INSIDE) {
+        uint2 &four = *part_outside(s, g, i / 4);
+        u32 &pair = i % 4 < 2 ? four.x : four.y;
+        pair = i % 2 ? pair | (u32)weight.bits << 16 : (u32)weight.bits;
+        continue;
+      }
+#endif
+      w[g].set(i, weight);
     }
   }
   // This thread's first sample and unit, whose products are asked for early.

@@ -98,7 +98,8 @@ DEVICE void run(const bsm_cuda_nested &p) {
     }
     if (K_OPERATION == L2 && !is_integer<value>::value) a = (value)sqrt((double)a);
     if (K_OPERATION == VARIANCE) {
-      const double d = (double)p.inner_count - p.number;
+      // Of no elements it is NaN, whatever the correction.
+      const double d = p.inner_count ? (double)p.inner_count - p.number : 0;
       a = a / (value)(d > 0 ? d : 0);
     }
     store<K_TO>(p.address[0], outer[0], a);

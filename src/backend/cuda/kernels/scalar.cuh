@@ -111,6 +111,7 @@ ELEMENT(float, float, x, x)
 ELEMENT(double, double, x, x)
 ELEMENT(f16, float, to_float(x), from_float<f16>(x))
 ELEMENT(bf16, float, to_float(x), from_float<bf16>(x))
+ELEMENT(e4m3, float, to_float(x), from_float<e4m3>(x))
 ELEMENT(u8, i64, (i64)x, (u8)x)
 ELEMENT(i8, i64, (i64)x, (i8)x)
 ELEMENT(i16, i64, (i64)x, (i16)x)
@@ -158,7 +159,7 @@ struct element<some<V>> {
   typedef V value;
 };
 
-// bsm_dtype
+// Of elements (bsm_cuda_element).
 enum {
   DTYPE_U8,
   DTYPE_I8,
@@ -169,6 +170,7 @@ enum {
   DTYPE_F32,
   DTYPE_F64,
   DTYPE_BOOL = 11,
+  DTYPE_E4M3 = BSM_CUDA_E4M3,
   DTYPE_BF16 = 15
 };
 
@@ -183,6 +185,7 @@ DEVICE V load_real(u64 base, i64 at) {
   switch (dtype_of(base)) {
     case DTYPE_F16: return convert<V>::from(memory<f16>::load(from, at));
     case DTYPE_BF16: return convert<V>::from(memory<bf16>::load(from, at));
+    case DTYPE_E4M3: return convert<V>::from(memory<e4m3>::load(from, at));
     case DTYPE_F64: return convert<V>::from(memory<double>::load(from, at));
     default: return convert<V>::from(memory<float>::load(from, at));
   }
@@ -221,6 +224,7 @@ struct memory<some<V>> {
       case DTYPE_I64: return memory<i64>::store(to, at, x);
       case DTYPE_F16: return memory<f16>::store(to, at, x);
       case DTYPE_BF16: return memory<bf16>::store(to, at, x);
+      case DTYPE_E4M3: return memory<e4m3>::store(to, at, x);
       case DTYPE_F64: return memory<double>::store(to, at, x);
       case DTYPE_BOOL: return memory<bool>::store(to, at, x);
       default: return memory<float>::store(to, at, x);

@@ -170,7 +170,7 @@ CLUSTER_KERNEL_OF(THREADS, BLOCKS, squeeze_excite, bsm_cuda_squeeze_excite) {
   __syncthreads();
   if (count) {
     sum_maps(p, s, count);
-    if (thread < count) {
+    if (thread < count && p.mean) {
       ((T *)p.mean)[image * p.mean_image + map + thread] =
           from_float<T>(s.mean[thread]);
     }

@@ -22,6 +22,26 @@ DEVICE matrix moved(const matrix &m, u32 bytes) {
   return {m.address + bytes, m.beside, m.group};
 }
 
+template <int ROW_BYTES>
+DEVICE u32 swizzled(u32 address) {
+  return address ^ (address >> 7 & (ROW_BYTES == 128 ? 7u : 3u)) << 4;
+}
+
+// Where 8 elements of a row lie, from byte `at` of it on; rows do not end.
+template <int ROW_BYTES>
+DEVICE u32 place(const matrix &m, int row, int at) {
+  return swizzled<ROW_BYTES>(m.address + (u32)(row / 8) * m.group +
+                             (u32)(row % 8 * ROW_BYTES + at));
+}
+
+// This warp's rows of 64, of 16 k of `a`, as mma has them.
+template <int ROW_BYTES>
+DEVICE void load_own_rows(const matrix &a, int lane, u32 *fa) {
+  const int warp = (int)threadIdx.x / 32 % 4;
+  ptx_ldmatrix_x4(place<ROW_BYTES>(a, warp * 16 + lane % 16, lane / 16 * 16),
+                  fa);
+}
+
 #ifdef HAS_WGMMA
 
 DEVICE void products_begin() { ptx_wgmma_fence(); }
@@ -67,6 +87,19 @@ DEVICE void multiply_group(u8, i32 *d, u64 a, u64 b, int adding) {
   if constexpr (N == 256) ptx_wgmma_n256_u8_s8(d, a, b, adding);
 }
 
+template <int N, int B_ROWS>
+DEVICE void multiply_group(e4m3, float *d, u64 a, u64 b, int adding) {
+  static_assert(!B_ROWS && (N == 32 || N == 64 || N == 96 || N == 128 ||
+                            N == 192 || N == 256),
+                "columns of a product");
+  if constexpr (N == 32) ptx_wgmma_n32_e4m3(d, a, b, adding);
+  if constexpr (N == 64) ptx_wgmma_n64_e4m3(d, a, b, adding);
+  if constexpr (N == 96) ptx_wgmma_n96_e4m3(d, a, b, adding);
+  if constexpr (N == 128) ptx_wgmma_n128_e4m3(d, a, b, adding);
+  if constexpr (N == 192) ptx_wgmma_n192_e4m3(d, a, b, adding);
+  if constexpr (N == 256) ptx_wgmma_n256_e4m3(d, a, b, adding);
+}
+
 #define HELD_WGMMA_OF(T)                                                   \
   template <int N>                                                         \
   DEVICE void multiply_held_group(T, float *d, const u32 *a, u64 b) {      \
@@ -87,6 +120,26 @@ DEVICE void multiply_held(float *d, const u32 *a, const matrix &b) {
   multiply_held_group<N>(T(), d, a, describe<128>(b));
 }
 
+template <int N>
+DEVICE void multiply_tf32_group(float *d, const u32 *a, u64 b, int adding) {
+  static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 192 ||
+                    N == 256,
+                "columns of a product");
+  if constexpr (N == 32) ptx_wgmma_n32_tf32(d, a, b, adding);
+  if constexpr (N == 64) ptx_wgmma_n64_tf32(d, a, b, adding);
+  if constexpr (N == 96) ptx_wgmma_n96_tf32(d, a, b, adding);
+  if constexpr (N == 128) ptx_wgmma_n128_tf32(d, a, b, adding);
+  if constexpr (N == 192) ptx_wgmma_n192_tf32(d, a, b, adding);
+  if constexpr (N == 256) ptx_wgmma_n256_tf32(d, a, b, adding);
+}
+
+// The same of 8 k of tf32: `b` has a row for each column.
+template <int N, int ROW_BYTES>
+DEVICE void multiply_held_tf32(float *d, const u32 *a, const matrix &b,
+                               int adding) {
+  multiply_tf32_group<N>(d, a, describe<ROW_BYTES>(b), adding);
+}
+
 // d[64][N] (+)= a[64][16] b[16][N]: 16 k of `a` and `b`, which have a row for
 // each row and for each column; with B_ROWS, b has one for each k. The sums are
 // there after products_wait.
@@ -103,24 +156,37 @@ DEVICE void products_commit() {}
 template <int LEFT>
 DEVICE void products_wait() {}
 
-template <int ROW_BYTES>
-DEVICE u32 swizzled(u32 address) {
-  return address ^ (address >> 7 & (ROW_BYTES == 128 ? 7u : 3u)) << 4;
-}
-
-// Where 8 elements of a row lie, from byte `at` of it on; rows do not end.
-template <int ROW_BYTES>
-DEVICE u32 place(const matrix &m, int row, int at) {
-  return swizzled<ROW_BYTES>(m.address + (u32)(row / 8) * m.group +
-                             (u32)(row % 8 * ROW_BYTES + at));
-}
-
 // 16 k of `b` for columns n to n + 15, where it has a row for each k.
 DEVICE void load_rows(const matrix &b, int n, int lane, u32 (*fb)[2]) {
   ptx_ldmatrix_x4_trans(
       place<128>(moved(b, (u32)(n / 64) * b.beside),
                  lane % 8 + lane / 8 % 2 * 8, (n % 64 + lane / 16 * 8) * 2),
       &fb[0][0]);
+}
+
+// The same where it has a row for each column.
+template <int ROW_BYTES>
+DEVICE void load_columns(const matrix &b, int n, int lane, u32 (*fb)[2]) {
+  ptx_ldmatrix_x4(place<ROW_BYTES>(b, n + lane % 8 + lane / 16 * 8,
+                                   lane / 8 % 2 * 16),
+                  &fb[0][0]);
+}
+
+template <int N, int ROW_BYTES>
+DEVICE void multiply_held_tf32(float *d, const u32 *a, const matrix &b,
+                               int adding) {
+  const int lane = (int)threadIdx.x % 32;
+  u32 fb[2][2];
+#pragma unroll
+  for (int n = 0; n < N; n += 16) {
+    load_columns<ROW_BYTES>(b, n, lane, fb);
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      float *sums = d + n / 2 + j * 4;
+      if (!adding) sums[0] = sums[1] = sums[2] = sums[3] = 0;
+      multiply<float>(sums, a, fb[j]);
+    }
+  }
 }
 
 template <class T, int N>
@@ -142,21 +208,21 @@ DEVICE void multiply_of_warp(T, float *d, const u32 *a, const u32 *b) {
 DEVICE void multiply_of_warp(u8, i32 *d, const u32 *a, const u32 *b) {
   ptx_mma_m16n8k32_u8_s8(d, a, b);
 }
+DEVICE void multiply_of_warp(e4m3, float *d, const u32 *a, const u32 *b) {
+  ptx_mma_m16n8k32_e4m3(d, a, b);
+}
 
 template <class T, int N, int ROW_BYTES, int B_ROWS, class S>
 DEVICE void multiply_16(S *d, const matrix &a, const matrix &b, int adding) {
-  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
+  const int lane = (int)threadIdx.x % 32;
   u32 fa[4], fb[2][2];
-  ptx_ldmatrix_x4(place<ROW_BYTES>(a, warp * 16 + lane % 16, lane / 16 * 16),
-                  fa);
+  load_own_rows<ROW_BYTES>(a, lane, fa);
 #pragma unroll
   for (int n = 0; n < N; n += 16) {
     if constexpr (B_ROWS) {
       load_rows(b, n, lane, fb);
     } else {
-      ptx_ldmatrix_x4(place<ROW_BYTES>(b, n + lane % 8 + lane / 16 * 8,
-                                       lane / 8 % 2 * 16),
-                      &fb[0][0]);
+      load_columns<ROW_BYTES>(b, n, lane, fb);
     }
 #pragma unroll
     for (int j = 0; j < 2; j++) {

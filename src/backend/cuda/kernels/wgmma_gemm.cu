@@ -48,6 +48,7 @@ enum {
 static_assert(N % CHUNK == 0, "columns");
 
 #include "wgmma_store.cuh"
+#include "wgmma_pairs.cuh"
 
 struct ending {
   const bsm_cuda_tiled &p;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and convolutions of bytes on the tensor cores of sm_90, as
 // wgmma_gemm.cu has those of 16 bits: two bytes along k are one of its elements,
-// K_BK and all that copies of tiles are told counts these. Sums are in int32,
-// and become what int8_end.cuh says. Padding has to be zeros. Options besides:
-// K_Y: u8, float, f16 or bf16; K_RESIDUAL; K_VECTOR: 1: rows of y and of the
+// K_BK and all that copies of tiles are told counts these. Sums are in int32, or
+// with K_FP8, of e4m3, in float, and become what int8_end.cuh says. Padding has
+// to be zeros. Options besides: K_Y: u8 (e4m3), float, f16 or bf16; K_RESIDUAL; K_VECTOR: 1: rows of y and of the
 // residual are aligned to 16 bytes, and columns of a row a multiple of 16.
 // grid: blocks
 #include "device.cuh"
@@ -12,9 +12,10 @@
 #include "mma.cuh"
 #include "warpgroup.cuh"
 #include "int8_end.cuh"
+#include "narrow_activation.cuh"
 
-typedef u8 T;
-typedef i32 sum;
+typedef byte_of_a T;
+typedef sum_of_bytes sum;
 
 #define STORES_TILES 0
 #include "wgmma_loop.cuh"
@@ -101,7 +102,7 @@ struct ending {
   }
 
   // Two sums beside each other; `added`: the residual, of bytes the lower half.
-  DEVICE void make_pair(const i32 *sums, const int8_column *columns, i64 at,
+  DEVICE void make_pair(const sum *sums, const int8_column *columns, i64 at,
                         int n, u32 added, float *v) const {
     const bsm_cuda_mma &q = p.tiled.product;
 #pragma unroll
@@ -117,7 +118,7 @@ struct ending {
                                 at + (n + i) * q.residual_column);
         }
       }
-      v[i] = activate(K_ACTIVATION, v[i], p.end.alpha, p.end.beta);
+      v[i] = activate_sum<K_Y>(K_ACTIVATION, v[i], p.end.alpha, p.end.beta);
     }
   }
 
@@ -136,7 +137,7 @@ struct ending {
 
   // 32 columns from n on of the row m; eight numbers of a lane lie together,
   // `asked` those of the residual.
-  DEVICE void store_row(const i32 *sums, int half,
+  DEVICE void store_row(const sum *sums, int half,
                         const int8_column (&columns)[4][2],
                         const place_of_tile &t, const numbers &asked, int m,
                         int n, int lane) const {

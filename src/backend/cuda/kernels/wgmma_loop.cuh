@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block of wgmma_gemm.cu and of wgmma_int8.cu does: the warp that asks
-// for tiles, and the warpgroups that multiply them. The source says before what
-// an element T and a sum is, and stores tiles by a function of its own.
+// What a block of wgmma_gemm.cu, of wgmma_int8.cu and of wgmma_tf32.cu does: the
+// warp that asks for tiles, and the warpgroups that multiply them. The source
+// says before what an element T and a sum is, whether A is rounded on its way,
+// and stores tiles by a function of its own.
 #pragma once
+
+#ifndef ROUNDS_A
+#define ROUNDS_A 0
+#endif
 
 #define ALONG_K 1
 #define ALONG_N 2
@@ -33,17 +38,93 @@ struct accumulators {
 
 #include "wgmma_work.cuh"
 #include "wgmma_fetch.cuh"
+#include "arrival.cuh"
 
 // ---- multiplying ----
 
+DEVICE matrix b_of(u32 b, int group_n) {
+  return K_B == ALONG_N
+             ? matrix{b + (u32)(group_n * (N / 64) * BLOCK_OF_N), BLOCK_OF_N,
+                      1024}
+             : matrix{b + (u32)(group_n * N * ROW_BYTES), 16, 8 * ROW_BYTES};
+}
+
+DEVICE void release(const stages &s, int stage, int lane) {
+  if (lane == 0) ptx_mbarrier_arrive(s.empty(stage));
+}
+
+#if ROUNDS_A
+enum { HALF = K_BK / 32 };  // products along k of half of a stage
+
+// Of a warp's rows of A half of a stage in registers, rounded to tf32.
+struct rows_of_a {
+  u32 at[HALF][TM][4];
+};
+
+DEVICE void hold(rows_of_a &x, u32 a, int group_m, int half, int lane) {
+  const matrix of_a = {a + (u32)(group_m * TM * 64 * ROW_BYTES), 16,
+                       8 * ROW_BYTES};
+#pragma unroll
+  for (int k = 0; k < HALF; k++) {
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+      u32 *own = x.at[k][i];
+      load_own_rows<ROW_BYTES>(
+          moved(of_a, (u32)(i * 64 * ROW_BYTES + (half * HALF + k) * 32)), lane,
+          own);
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        own[e] = ptx_f32_to_tf32(__uint_as_float(own[e]));
+      }
+    }
+  }
+}
+
+DEVICE void multiply_half(accumulators &sums, const rows_of_a &a, u32 b,
+                          int group_n, int half, int adding) {
+  const matrix of_b = b_of(b, group_n);
+  products_begin();
+#pragma unroll
+  for (int k = 0; k < HALF; k++) {
+    const matrix b_k = moved(of_b, (u32)((half * HALF + k) * 32));
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+      multiply_held_tf32<N, ROW_BYTES>(sums.at[i], a.at[k][i], b_k,
+                                       adding || k > 0);
+    }
+  }
+  products_commit();
+}
+
+// One tile's steps; the products of half a stage go on while the rows of the
+// next half are loaded to other registers.
+DEVICE void multiply_all(accumulators &sums, const stages &s, ring &r,
+                         int count, int group_m, int group_n, int lane) {
+  rows_of_a first, second;
+  int before = 0;
+  for (int k = 0; k < count; k++) {
+    ptx_mbarrier_wait(s.full(r.stage), r.parity);
+    hold(first, s.a(r.stage), group_m, 0, lane);
+    multiply_half(sums, first, s.b(r.stage), group_n, 0, k > 0);
+    if (k > 0) {
+      products_wait<1>();
+      release(s, before, lane);
+    }
+    hold(second, s.a(r.stage), group_m, 1, lane);
+    multiply_half(sums, second, s.b(r.stage), group_n, 1, 1);
+    products_wait<1>();
+    before = r.stage;
+    step(r);
+  }
+  products_wait<0>();
+  release(s, before, lane);
+}
+#else
 DEVICE void multiply_stage(accumulators &sums, u32 a, u32 b, int group_m,
                            int group_n, int adding) {
   const matrix of_a = {a + (u32)(group_m * TM * 64 * ROW_BYTES), 16,
                        8 * ROW_BYTES};
-  const matrix of_b =
-      K_B == ALONG_N
-          ? matrix{b + (u32)(group_n * (N / 64) * BLOCK_OF_N), BLOCK_OF_N, 1024}
-          : matrix{b + (u32)(group_n * N * ROW_BYTES), 16, 8 * ROW_BYTES};
+  const matrix of_b = b_of(b, group_n);
   products_begin();
 #pragma unroll
   for (int k = 0; k < K_BK / 16; k++) {
@@ -56,10 +137,6 @@ DEVICE void multiply_stage(accumulators &sums, u32 a, u32 b, int group_m,
     }
   }
   products_commit();
-}
-
-DEVICE void release(const stages &s, int stage, int lane) {
-  if (lane == 0) ptx_mbarrier_arrive(s.empty(stage));
 }
 
 // One tile's steps; the products of a stage go on while those of the next one
@@ -80,6 +157,7 @@ DEVICE void multiply_all(accumulators &sums, const stages &s, ring &r,
   products_wait<0>();
   release(s, before, lane);
 }
+#endif
 
 // ---- the end of a tile ----
 
@@ -126,15 +204,11 @@ DEVICE bool join(const bsm_cuda_tiled &p, accumulators &sums, const work &w,
   for (int i = 0; i < vectors; i++) {
     put_sums(own + i * TEAM * 4, &sums.at[i / (N / 8)][i % (N / 8) * 4]);
   }
-  __threadfence();
-  ptx_barrier(1 + team, TEAM);
-  if (thread == 0) *arrived = atomicAdd(counter, 1);
-  ptx_barrier(1 + team, TEAM);
-  const bool ends = *arrived == (u32)(last - first);
-  ptx_barrier(1 + team, TEAM);
+  auto barrier = [&] { ptx_barrier(1 + team, TEAM); };
+  const bool ends =
+      ends_last(counter, last - first + 1, arrived, thread, barrier);
+  barrier();  // before another tile's blocks are counted there
   if (!ends) return false;
-  __threadfence();
-  if (thread == 0) *counter = 0;
 #pragma unroll
   for (int i = 0; i < vectors; i++) {
     sum *v = &sums.at[i / (N / 8)][i % (N / 8) * 4];

@@ -92,15 +92,6 @@ static bsm_cuda_attention params_of(const bsm_plan *plan,
   return a;
 }
 
-/* Of a block. */
-static size_t most_shared_bytes(int sm) {
-  return (sm >= 90               ? 227u
-          : sm == 80 || sm == 87 ? 163u
-          : sm >= 80             ? 99u
-                                 : 64u)
-         << 10;
-}
-
 /* Blocks that a GPU holds at once. */
 #define MANY_BLOCKS 264
 
@@ -132,7 +123,7 @@ static bool runs_on_tensor_cores(const bsm_plan *plan,
   const operands o = operands_of(step);
   const bsm_cuda_attention a = params_of(plan, step, &o);
   return bsm_cuda_mma_has(y->dtype, sm) && a.depth <= MMA_MOST &&
-         a.width <= MMA_MOST && mma_bytes(&a, 4) <= most_shared_bytes(sm) &&
+         a.width <= MMA_MOST && mma_bytes(&a, 4) <= bsm_cuda_most_shared(sm) &&
          a.heads <= UINT16_MAX && a.depth > 0 && a.queries < INT32_MAX / 2 &&
          a.keys < INT32_MAX / 2;
 }
@@ -153,7 +144,11 @@ typedef struct shares {
 
 /* Of a block that waits for memory another one is to run beside it. */
 static size_t half_of_shared(int sm) {
-  return (sm >= 90 ? 113u : sm == 80 || sm == 87 ? 81u : 49u) << 10;
+  return (sm >= 120              ? 49u
+          : sm >= 90             ? 113u
+          : sm == 80 || sm == 87 ? 81u
+                                 : 49u)
+         << 10;
 }
 
 static int64_t at_most(int64_t a, int64_t b) {
@@ -233,8 +228,8 @@ static float_tile choose_float_tile(const bsm_cuda_attention *a, int sm) {
                   .width = float_room(a->width)};
   if (float_blocks(a, &t) < MANY_BLOCKS / 2) t.lines = 8;
   if (float_blocks(a, &t) < MANY_BLOCKS / 4) t.rows = 2;
-  while (t.keys > 16 && float_bytes(&t) > most_shared_bytes(sm)) t.keys /= 2;
-  if (float_bytes(&t) > most_shared_bytes(sm)) t.lines = 8;
+  while (t.keys > 16 && float_bytes(&t) > bsm_cuda_most_shared(sm)) t.keys /= 2;
+  if (float_bytes(&t) > bsm_cuda_most_shared(sm)) t.lines = 8;
   return t;
 }
 
@@ -249,7 +244,7 @@ static bool takes_float(const bsm_plan *plan, const bsm_plan_step *step,
     return false;
   }
   const float_tile t = choose_float_tile(&a, sm);
-  return float_bytes(&t) <= most_shared_bytes(sm);
+  return float_bytes(&t) <= bsm_cuda_most_shared(sm);
 }
 
 static bool reads_chunks(const bsm_plan *plan, const operands *o) {

@@ -8,6 +8,7 @@
 #include "backend/cuda/steps/cuda_few_maps.h"
 #include "backend/cuda/steps/cuda_few_rows.h"
 #include "backend/cuda/steps/cuda_images.h"
+#include "backend/cuda/steps/cuda_products.h"
 #include "backend/cuda/steps/cuda_unfold.h"
 #include "base/checked.h"
 
@@ -21,7 +22,11 @@ static bsm_status check_kernel(const bsm_plan *plan, const bsm_plan_step *step,
   const int64_t in = bsm_step_input(plan, step, 0)->dims.d[1] / p->groups;
   const int64_t *k = p->window.kernel;
   int64_t bytes;
-  if (p->form != 0) return BSM_FAIL(BSM_CORRUPT, "weights of form %d", p->form);
+  if (p->form != BSM_CUDA_KERNEL_PLAIN &&
+      (p->form != BSM_CUDA_KERNEL_TF32 ||
+       bsm_step_input(plan, step, 0)->dtype != BSM_DTYPE_FLOAT)) {
+    return BSM_FAIL(BSM_CORRUPT, "weights of form %d", p->form);
+  }
   if (!bsm_i64_mul(p->out_maps, in, &bytes) ||
       !bsm_i64_mul(bytes, k[0] * k[1] * k[2], &bytes) ||
       !bsm_i64_mul(bytes, (int64_t)bsm_dtype_size(dtype), &bytes)) {
@@ -138,7 +143,8 @@ bool bsm_cuda_convolution_problem(const bsm_plan *plan,
                                 .unit = unit,
                                 .activation = c->epilogue.activation,
                                 .transposed = transposed,
-                                .weights = true};
+                                .weights = true,
+                                .rounded = c->form == BSM_CUDA_KERNEL_TF32};
   bsm_cuda_mma *p = &out->params;
   const bsm_plan_tensor *r =
       c->epilogue.has_residual ? bsm_step_input(plan, step, 1) : NULL;

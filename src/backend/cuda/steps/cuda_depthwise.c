@@ -8,7 +8,11 @@
 
 #define POINTS_TACTIC "depthwise"
 #define POINTS_BLOCK 128
-#define MAX_WINDOW 7
+/* Taps that are unrolled: of a window, and of one of its lines. */
+#define MOST_TAPS 128
+#define MOST_TAPS_OF_LINE 64
+/* Weights of a line and of all maps of a thread, which registers hold. */
+#define HELD_WEIGHTS 64
 /* Threads that keep a GPU busy: with more, each makes several outputs. */
 #define POINTS_THREADS (1 << 17)
 
@@ -16,6 +20,7 @@
 /* Warps that keep a GPU busy: with more, each makes several rows. */
 #define TILES_WARPS 1584
 #define TILES_MAX_MAPS (64 * 65535)
+#define TILES_WINDOW 7
 /* Taps from which on the tiles should be faster. */
 #define TILES_TAPS 25
 
@@ -29,8 +34,9 @@ static bool is_depthwise(const bsm_plan *plan, const bsm_plan_step *step) {
   return step->kind == BSM_STEP_CONVOLUTION && bsm_cuda_is_float(y->dtype) &&
          c->groups > 1 && c->groups == in.c && c->out_maps == in.c &&
          in.c_stride == 1 && to.c_stride == 1 &&
-         bsm_cuda_is_flat(w, &in, &to) && w->kernel[1] <= MAX_WINDOW &&
-         w->kernel[2] <= MAX_WINDOW && w->stride[2] <= 8 &&
+         bsm_cuda_is_flat(w, &in, &to) && w->kernel[1] <= MOST_TAPS &&
+         w->kernel[2] <= MOST_TAPS_OF_LINE &&
+         w->kernel[1] * w->kernel[2] <= MOST_TAPS && w->stride[2] <= 8 &&
          bsm_cuda_image_is_small(&in) && bsm_cuda_image_is_small(&to) &&
          bsm_cuda_window_is_small(w);
 }
@@ -39,6 +45,7 @@ static bool has_tiles(const bsm_plan_step *step) {
   const bsm_step_convolution *c = &step->params->convolution;
   const bsm_step_window *w = &c->window;
   return w->stride[1] <= 2 && w->stride[2] <= 2 &&
+         w->kernel[1] <= TILES_WINDOW && w->kernel[2] <= TILES_WINDOW &&
          (w->kernel[1] == 1 || w->dilation[1] == 1) &&
          (w->kernel[2] == 1 || w->dilation[2] == 1) &&
          c->out_maps <= TILES_MAX_MAPS;
@@ -96,8 +103,9 @@ static bsm_status launch_points(bsm_cuda_launches *l,
                                 const bsm_cuda_convolution *params) {
   const bsm_step_convolution *c = &l->step->params->convolution;
   const int64_t elements = bsm_cuda_pixels(&params->y) * params->y.c;
-  const int widest = widest_vector(l);
-  int vector = widest, strip = 1;
+  int widest = widest_vector(l), strip = 1;
+  while (widest > 1 && widest * c->window.kernel[2] > HELD_WEIGHTS) widest /= 2;
+  int vector = widest;
   const bool ranges = l->scope == BSM_CUDA_FOR_RANGE;
   while (vector > 2 && elements / vector < POINTS_THREADS / 4) {
     vector = ranges ? 2 : vector / 2;

@@ -20,8 +20,14 @@ typedef enum bsm_cuda_matrix_form {
   BSM_CUDA_MATRIX_INT8 = 1,
   BSM_CUDA_MATRIX_INT4_32 = 2,
   BSM_CUDA_MATRIX_INT4_64 = 3,
-  BSM_CUDA_MATRIX_INT4_128 = 4
+  BSM_CUDA_MATRIX_INT4_128 = 4,
+  /* No few bits: floats that are rounded to tf32, a row for each column. */
+  BSM_CUDA_MATRIX_TF32 = -1
 } bsm_cuda_matrix_form;
+
+static inline bool bsm_cuda_has_few_bits(const bsm_step_matrix_multiply *p) {
+  return p->form != BSM_CUDA_MATRIX_PLAIN && p->form != BSM_CUDA_MATRIX_TF32;
+}
 
 typedef struct bsm_cuda_few_bits_layout {
   int32_t bits, group;  /* group: of 4 bits */

@@ -18,6 +18,11 @@
 #define PLAIN_TILE 64
 #define PLAIN_BLOCK 256
 
+/* Whether bytes are of float8_e4m3fn. */
+static bool is_fp8(const bsm_plan *plan, const bsm_plan_step *step) {
+  return bsm_step_input(plan, step, 0)->dtype == BSM_DTYPE_FLOAT8_E4M3FN;
+}
+
 static const bsm_step_convolution *params_of(const bsm_plan_step *step) {
   return &step->params->int8_convolution.convolution;
 }
@@ -168,13 +173,14 @@ static bool find_lines(const bsm_plan_tensor *x, const bsm_cuda_mma *p,
 
 /* The problem in pairs, and what it is in bytes. */
 static bool find_problem(const bsm_plan *plan, const bsm_plan_step *step,
-                         bsm_cuda_mma_problem *out,
+                         int sm, bsm_cuda_mma_problem *out,
                          bsm_cuda_int8_problem *bytes) {
   const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
   const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
   const bsm_cuda_unit *unit =
-      bsm_cuda_unit_of(BSM_DTYPE_UINT8, BSM_PRECISION_NONE, 0);
+      bsm_cuda_unit_of(x->dtype, BSM_PRECISION_NONE, sm);
   bsm_cuda_int8_layout layout;
+  if (!unit) return false;
   bsm_status status =
       bsm_cuda_int8_layout_of(params_of(step), x->dims.d[1], &layout);
   const bool fits =
@@ -186,6 +192,7 @@ static bool find_problem(const bsm_plan *plan, const bsm_plan_step *step,
   if (out->batches > 1 && !out->images_apart) p->b_batch[0] = p->n * layout.map;
   *bytes = (bsm_cuda_int8_problem){.params = *p,
                                    .end = end_of(plan, step),
+                                   .fp8 = is_fp8(plan, step),
                                    .y = y->dtype,
                                    .piece = piece_of(x, p->maps)};
   if (layout.lined) {
@@ -211,8 +218,7 @@ static bool find_problem(const bsm_plan *plan, const bsm_plan_step *step,
 static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                        bsm_cuda_mma_problem *out) {
   bsm_cuda_int8_problem bytes;
-  (void)sm;
-  return find_problem(plan, step, out, &bytes);
+  return find_problem(plan, step, sm, out, &bytes);
 }
 
 static bsm_status launch_mma(bsm_cuda_launches *l,
@@ -244,8 +250,8 @@ static bool is_depthwise(const bsm_plan *plan, const bsm_plan_step *step) {
       bsm_cuda_image_of(bsm_step_input(plan, step, 0), w->spatial);
   const bsm_cuda_image to =
       bsm_cuda_image_of(bsm_step_output(plan, step, 0), w->spatial);
-  return c->groups > 1 && c->groups == in.c && c->out_maps == in.c &&
-         in.c_stride == 1 && to.c_stride == 1 &&
+  return !is_fp8(plan, step) && c->groups > 1 && c->groups == in.c &&
+         c->out_maps == in.c && in.c_stride == 1 && to.c_stride == 1 &&
          bsm_cuda_is_flat(w, &in, &to) && w->kernel[1] <= MAX_WINDOW &&
          w->kernel[2] <= MAX_WINDOW && w->stride[2] <= 8 &&
          bsm_cuda_image_is_small(&in) && bsm_cuda_image_is_small(&to) &&
@@ -285,7 +291,8 @@ static bsm_status launch_plain(bsm_cuda_launches *l,
                                const bsm_cuda_int8_convolution *params) {
   const bsm_cuda_convolution *c = &params->convolution;
   BSM_TRY(bsm_cuda_add_launch(l, "int8_convolution", "int8_convolution", params,
-                              sizeof(*params), "--fmad=false"));
+                              sizeof(*params), "--fmad=false%s",
+                              is_fp8(l->plan, l->step) ? " -DK_FP8=1" : ""));
   bsm_cuda_set_block(l, PLAIN_BLOCK, 1, 1);
   bsm_cuda_set_grid(
       l,
@@ -360,7 +367,7 @@ static bsm_status launches(bsm_cuda_launches *l) {
   bsm_cuda_mma_problem problem;
   bsm_cuda_int8_problem bytes;
   if (!bsm_cuda_may_specialise(l) ||
-      !find_problem(l->plan, l->step, &problem, &bytes)) {
+      !find_problem(l->plan, l->step, l->sm, &problem, &bytes)) {
     return launch_windows(l);
   }
   problem.bytes = &bytes;

@@ -75,16 +75,17 @@ static bsm_cuda_instruction encode(const bsm_step_ew_instruction *i,
                                    const bsm_dtype *types) {
   const bsm_cuda_operation operation = operation_of(i);
   const bsm_cuda_held work = work_of(i, operation, types);
-  bsm_cuda_instruction out = {.operation = (unsigned char)operation,
-                              .code = (unsigned char)i->code,
-                              .dst = (unsigned char)i->dst,
-                              .a = (unsigned char)i->a,
-                              .b = (unsigned char)i->b,
-                              .c = (unsigned char)i->c,
-                              .dtype = (unsigned char)i->dtype,
-                              .work = (unsigned char)work,
-                              .alpha = i->alpha,
-                              .beta = i->beta};
+  bsm_cuda_instruction out = {
+      .operation = (unsigned char)operation,
+      .code = (unsigned char)i->code,
+      .dst = (unsigned char)i->dst,
+      .a = (unsigned char)i->a,
+      .b = (unsigned char)i->b,
+      .c = (unsigned char)i->c,
+      .dtype = (unsigned char)bsm_cuda_element((bsm_dtype)i->dtype),
+      .work = (unsigned char)work,
+      .alpha = i->alpha,
+      .beta = i->beta};
   if (operation == BSM_CUDA_CONSTANT && work != BSM_CUDA_HELD_FLOAT &&
       work != BSM_CUDA_HELD_DOUBLE) {
     out.integer = i->integer;

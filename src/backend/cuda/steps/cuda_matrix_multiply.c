@@ -34,10 +34,13 @@ static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
   int64_t bytes;
   BSM_TRY(bsm_check_matrices(plan, step, dtype));
-  if (p->form) return check_few_bits(plan, step, dtype);
+  if (bsm_cuda_has_few_bits(p)) return check_few_bits(plan, step, dtype);
+  if (p->form && dtype != BSM_DTYPE_FLOAT) {
+    return BSM_FAIL(BSM_CORRUPT, "a matrix of form %d", (int)p->form);
+  }
   if (!p->constant_b) return BSM_OK;
-  const int64_t row = bsm_cuda_matrix_row(p->n);
-  if (!bsm_i64_mul(p->k, row, &bytes) ||
+  const int64_t row = bsm_cuda_matrix_row(p->form ? p->k : p->n);
+  if (!bsm_i64_mul(p->form ? p->n : p->k, row, &bytes) ||
       !bsm_i64_mul(bytes, (int64_t)bsm_dtype_size(dtype), &bytes)) {
     return BSM_FAIL(BSM_CORRUPT, "a matrix of a size that makes no sense");
   }
@@ -110,6 +113,9 @@ static bool product_of(const bsm_plan *plan, const bsm_plan_step *step,
   if (b) {
     out->b_row = b->strides[b->dims.rank - 2];
     out->b_column = b->strides[b->dims.rank - 1];
+  } else if (p->form) {
+    out->b_row = 1;
+    out->b_column = bsm_cuda_matrix_row(out->k);
   }
   if (r) {
     out->residual_row = stride_of(r, rank, rank - 2);
@@ -186,7 +192,8 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   const bsm_plan_tensor *b = b_of(plan, step);
   bsm_cuda_product p;
   const bsm_cuda_unit *unit = bsm_cuda_unit_of(y->dtype, step->precision, sm);
-  if (m->form || !unit || !product_of(plan, step, &p) || p.k == 0 ||
+  if (bsm_cuda_has_few_bits(m) || !unit || !product_of(plan, step, &p) ||
+      p.k == 0 ||
       !bsm_cuda_mma_has_numbers(y->dtype, p.scale, p.alpha, p.beta)) {
     return false;
   }
@@ -203,7 +210,8 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                                 .dtype = y->dtype,
                                 .unit = unit,
                                 .activation = m->epilogue.activation,
-                                .weights = !b};
+                                .weights = !b,
+                                .rounded = !b && m->form};
   out->params = (bsm_cuda_mma){.m = (int32_t)p.m,
                                .n = (int32_t)p.n,
                                .k = (int32_t)p.k,
@@ -237,9 +245,11 @@ static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
   out->b = BSM_CUDA_MMA_ELEMENTS;
   out->aligned_b =
       p.b_column == 1 ? BSM_CUDA_MMA_ALONG_N : BSM_CUDA_MMA_ALONG_K;
-  if (!b || bsm_cuda_mma_reads_along(b, b->dims.rank - 1)) {
+  if (!b) {
+    out->b = m->form ? BSM_CUDA_MMA_ALONG_K : BSM_CUDA_MMA_ALONG_N;
+  } else if (bsm_cuda_mma_reads_along(b, b->dims.rank - 1)) {
     out->b = BSM_CUDA_MMA_ALONG_N;
-  } else if (b && bsm_cuda_mma_reads_along(b, b->dims.rank - 2)) {
+  } else if (bsm_cuda_mma_reads_along(b, b->dims.rank - 2)) {
     out->b = BSM_CUDA_MMA_ALONG_K;
   }
   if (!b) { /* k and n are those of the weights */
@@ -260,7 +270,7 @@ static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                       const char **names) {
   bsm_cuda_mma_problem problem;
   size_t count = 0;
-  if (step->params->matrix_multiply.form) {
+  if (bsm_cuda_has_few_bits(&step->params->matrix_multiply)) {
     names[0] = "few bits";
     return 1;
   }
@@ -334,7 +344,7 @@ static bsm_status launches(bsm_cuda_launches *l) {
     return add_slots(l, &in_mma);
   }
   if (!product_of(l->plan, l->step, &params)) return BSM_OK;
-  if (l->step->params->matrix_multiply.form) {
+  if (bsm_cuda_has_few_bits(&l->step->params->matrix_multiply)) {
     params.loops = y->dims.rank - 2;
     params.activation = l->step->params->matrix_multiply.epilogue.activation;
     BSM_TRY(bsm_cuda_launch_few_bits(l, &params));

@@ -32,8 +32,9 @@ int bsm_cuda_multiprocessors(int sm) {
   return sm >= 100 ? 148 : sm >= 90 ? 132 : sm >= 80 ? 108 : 72;
 }
 
-static unsigned most_shared_bytes(int sm) {
-  return sm >= 90               ? 227u << 10
+unsigned bsm_cuda_most_shared(int sm) {
+  return sm >= 120              ? 99u << 10
+         : sm >= 90             ? 227u << 10
          : sm == 80 || sm == 87 ? 163u << 10
          : sm >= 80             ? 99u << 10
                                 : 64u << 10;
@@ -138,7 +139,7 @@ static size_t choices_of(const bsm_cuda_mma_problem *p, int sm,
   size_t count = 0;
   for (size_t i = 0; i < p->unit->count; i++) {
     const tile *t = &p->unit->tiles[i];
-    if (shared_bytes(p, t) > most_shared_bytes(sm)) continue;
+    if (shared_bytes(p, t) > bsm_cuda_most_shared(sm)) continue;
     const choice c = choose_splits(p, t, sm);
     size_t at = count++;
     for (; at > 0 && out[at - 1].cost > c.cost; at--) out[at] = out[at - 1];
@@ -269,9 +270,10 @@ static bsm_status add_kernel(bsm_cuda_launches *l,
     return bsm_cuda_add_options(
         l, BSM_CUDA_FOR_RANGE,
         "-DK_Y=%s -DK_RESIDUAL=%d -DK_PIECE=%d -DK_LINED=%d -DK_VECTOR=%d "
-        "-DK_OFFSETS=%d --fmad=false",
+        "-DK_OFFSETS=%d%s --fmad=false",
         bsm_cuda_type(bytes->y), (int)bytes->end.residual, bytes->piece,
-        (int)bytes->lines, bytes->vector, bytes->end.x_zero != 0);
+        (int)bytes->lines, bytes->vector, bytes->end.x_zero != 0,
+        bytes->fp8 ? " -DK_FP8=1" : "");
   }
   if (problem->floats && problem->dtype != BSM_DTYPE_FLOAT) {
     BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_RANGE, "-DK_Y=float"));
@@ -329,7 +331,7 @@ static bsm_status add_others(bsm_cuda_launches *l, bsm_cuda_mma_problem p,
     for (size_t i = 0; i < p.unit->count; i++) {
       const choice c = {&p.unit->tiles[i], 1, 0};
       if (!ranges(&p, c.tile) ||
-          shared_bytes(&p, c.tile) > most_shared_bytes(l->sm) ||
+          shared_bytes(&p, c.tile) > bsm_cuda_most_shared(l->sm) ||
           (p.a == a && p.b == b && c.tile == taken)) {
         continue;
       }

@@ -37,6 +37,7 @@ typedef enum bsm_cuda_int8_lines {
 /* What a product of bytes is besides a problem. */
 typedef struct bsm_cuda_int8_problem {
   bsm_cuda_mma params; /* in bytes */
+  bool fp8;            /* which are of float8_e4m3fn */
   bsm_cuda_int8_end end;
   bsm_dtype y;
   bsm_cuda_int8_lines lines;
@@ -62,6 +63,7 @@ typedef struct bsm_cuda_mma_problem {
   bool vector;
   bool residual;     /* there is one */
   bool floats;       /* y is float, whatever the dtype */
+  bool rounded;      /* B is floats that are rounded to tf32 */
   int lines;         /* rows of y come in lines or loops: K_LINES */
   bool images_apart; /* of a convolution: batches are images, not groups */
   /* Of a product of bytes, where it is launched: all of the above sees two of
@@ -79,6 +81,9 @@ typedef bool bsm_cuda_mma_problem_of(const bsm_plan *plan,
 /* Streaming multiprocessors of the largest GPU of a compute capability: plans
  * depend on nothing else about it. */
 int bsm_cuda_multiprocessors(int sm);
+/* Bytes of shared memory that a block may have: the table "Technical
+ * Specifications per Compute Capability" of the CUDA programming guide. */
+unsigned bsm_cuda_most_shared(int sm);
 
 /* Whether a GPU multiplies a dtype of 16 bits on tensor cores. */
 bool bsm_cuda_mma_has(bsm_dtype dtype, int sm);

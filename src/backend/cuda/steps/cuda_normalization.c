@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisation of a GPU: layer, RMS, group and instance norm. */
+#include "backend/cuda/steps/cuda_group_norm.h"
 #include "backend/cuda/steps/cuda_nested.h"
 
 enum { OUT, IN, SCALE, BIAS, BYTES, OPERANDS };
@@ -115,6 +116,7 @@ static bsm_status launch_any(bsm_cuda_launches *l, const bsm_cuda_nested *n,
 }
 
 static bsm_status launches(bsm_cuda_launches *l) {
+  if (bsm_cuda_takes_group_norm(l)) return bsm_cuda_launch_group_norm(l);
   const bsm_step_normalization *p = &l->step->params->normalization;
   uint32_t ids[OPERANDS] = {l->step->outputs[0], l->step->inputs[0]};
   uint32_t next = 1;

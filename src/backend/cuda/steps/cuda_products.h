@@ -19,6 +19,11 @@ static inline int64_t bsm_cuda_matrix_row(int64_t n) {
   return n > INT64_MAX - 7 ? n : (n + 7) / 8 * 8;
 }
 
+/* bsm_step_convolution.form: weights as they are, or floats that are rounded to
+ * tf32. */
+#define BSM_CUDA_KERNEL_PLAIN 0
+#define BSM_CUDA_KERNEL_TF32 1
+
 /* Adds a launch of a product that has elements; its slots are the caller's. */
 BSM_NODISCARD bsm_status
 bsm_cuda_launch_product(bsm_cuda_launches *l, const bsm_cuda_product *product,

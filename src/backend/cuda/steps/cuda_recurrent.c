@@ -364,6 +364,8 @@ static bsm_status launch_steps(work *w) {
 #define CLUSTERS 14
 #define CLUSTER_SHARED ((int64_t)160 << 10)
 #define MOST_THREADS 512
+#define MOST_OUTSIDE 3     /* gates, and one */
+#define MOST_SHARED 230400 /* bytes of all shared memory */
 /* Registers of a block: all of them, and what a thread needs for the rest. */
 #define REGISTERS 65536
 #define MOST_REGISTERS 255
@@ -372,11 +374,13 @@ static bsm_status launch_steps(work *w) {
 /* How a network lies in the registers of a cluster: options of the kernel. */
 typedef struct cluster {
   int lanes, samples, threads;
+  int outside; /* gates whose weights are in shared memory */
   bool packed;
   int64_t groups, room; /* of the batch, and samples of one */
   size_t shared_bytes;
 } cluster;
 
+/* Those of some gates. */
 static bool fits_in_registers(cluster *c, int gates, int64_t parts,
                               bsm_dtype dtype) {
   const int64_t words = gates * parts * 4;
@@ -394,17 +398,10 @@ static void share_batch(cluster *c, int64_t batch, int directions) {
   c->samples = c->room == 1 ? 1 : c->room == 2 ? 2 : 4;
 }
 
-/* False: there is no room for it. */
-static bool make_cluster(const bsm_plan *plan, const bsm_plan_step *step,
-                         int sm, cluster *c) {
-  const bsm_step_recurrent *p = &step->params->recurrent;
-  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
-  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+/* With the weights of `outside` gates in shared memory. */
+static bool fill_cluster(const bsm_step_recurrent *p, bsm_dtype dtype, int sm,
+                         cluster *c) {
   const int gates = (int)bsm_recurrent_gates(p->operation);
-  if (sm < 90 || p->projection || p->hidden > 4096 || x->dims.d[1] == 0 ||
-      x->dims.d[1] > INT32_MAX / 4096 || dtype == BSM_DTYPE_DOUBLE) {
-    return false;
-  }
   const int units = (int)(p->hidden + CLUSTER_BLOCKS - 1) / CLUSTER_BLOCKS;
   c->lanes = 32;
   while (c->lanes > 1 &&
@@ -413,13 +410,35 @@ static bool make_cluster(const bsm_plan *plan, const bsm_plan_step *step,
   }
   c->threads = (units * c->lanes + 31) / 32 * 32;
   const int64_t parts = (p->hidden + 4 * c->lanes - 1) / (4 * c->lanes);
-  share_batch(c, x->dims.d[1], p->directions);
   const int64_t floats =
       c->room * (2 * parts * 4 * c->lanes + (gates + 1) * units);
-  c->shared_bytes = (size_t)floats * sizeof(float);
+  const int64_t words = c->outside * parts * 2 * c->threads;
+  if (c->outside && (dtype == BSM_DTYPE_FLOAT || c->outside >= gates)) {
+    return false;
+  }
+  c->shared_bytes = (size_t)((floats + 3) / 4 * 4 + words) * sizeof(float);
   return c->threads <= MOST_THREADS &&
-         fits_in_registers(c, gates, parts, dtype) &&
-         floats <= CLUSTER_SHARED / (int64_t)sizeof(float);
+         fits_in_registers(c, gates - c->outside, parts, dtype) &&
+         floats <= CLUSTER_SHARED / (int64_t)sizeof(float) &&
+         c->shared_bytes <= MOST_SHARED &&
+         c->shared_bytes <= bsm_cuda_most_shared(sm);
+}
+
+/* False: there is no room for it. */
+static bool make_cluster(const bsm_plan *plan, const bsm_plan_step *step,
+                         int sm, cluster *c) {
+  const bsm_step_recurrent *p = &step->params->recurrent;
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+  if (sm < 90 || p->projection || p->hidden > 4096 || x->dims.d[1] == 0 ||
+      x->dims.d[1] > INT32_MAX / 4096 || dtype == BSM_DTYPE_DOUBLE) {
+    return false;
+  }
+  share_batch(c, x->dims.d[1], p->directions);
+  for (c->outside = 0; c->outside < MOST_OUTSIDE; c->outside++) {
+    if (fill_cluster(p, dtype, sm, c)) return true;
+  }
+  return false;
 }
 
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
@@ -436,9 +455,9 @@ static bsm_status add_cluster(work *w, const cluster *c) {
   BSM_TRY(bsm_cuda_add_launch(
       w->l, "recurrent_cluster", "recurrent_cluster", &p, sizeof(p),
       "-DK_T=%s -DK_CELL=%d -DK_HIDDEN=%d -DK_LANES=%d -DK_SAMPLES=%d "
-      "-DK_PACKED=%d",
+      "-DK_PACKED=%d -DK_OUTSIDE=%d",
       bsm_cuda_type(w->y->dtype), w->p->operation, (int)w->p->hidden, c->lanes,
-      c->samples, c->packed));
+      c->samples, c->packed, c->outside));
   bsm_cuda_set_block(w->l, (unsigned)c->threads, 1, 1);
   bsm_cuda_set_grid(w->l, CLUSTER_BLOCKS, (uint64_t)c->groups,
                     (uint64_t)w->p->directions);

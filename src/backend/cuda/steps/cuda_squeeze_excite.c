@@ -13,7 +13,7 @@
 /* Weights of a block: with more of them, products by all SMs are faster. */
 #define MOST_WEIGHTS 7168
 #define MOST_IMAGES 65535
-#define MOST_SHARED 232448
+#define MOST_PIXELS 232448 /* so that what they take can be told */
 
 /* The four steps, and the tensors that they hand on. */
 typedef struct excitation {
@@ -128,17 +128,17 @@ static uint64_t shared_of(const excitation *e) {
          4 * (THREADS * PIECE + 2 * slice + (BLOCKS + 1) * units);
 }
 
-static bool fits_in_cluster(excitation *e) {
+static bool fits_in_cluster(excitation *e, int sm) {
   const int64_t eighth = (e->maps + BLOCKS - 1) / BLOCKS;
   e->slice = (eighth + PIECE - 1) / PIECE * PIECE;
   if (e->slice < LEAST_SLICE) e->slice = LEAST_SLICE;
   if (e->maps % PIECE != 0 || e->slice > THREADS || e->units > THREADS ||
-      e->slice * e->units > MOST_WEIGHTS || e->pixels > MOST_SHARED ||
+      e->slice * e->units > MOST_WEIGHTS || e->pixels > MOST_PIXELS ||
       e->x->dims.d[0] > MOST_IMAGES) {
     return false;
   }
   e->shared = (size_t)shared_of(e);
-  return e->shared <= MOST_SHARED;
+  return e->shared <= bsm_cuda_most_shared(sm);
 }
 
 /* The steps from `index` on; how many they are, or 0. */
@@ -161,7 +161,7 @@ static uint32_t find(const bsm_plan *plan, uint32_t index, int sm,
   e->pixels = e->x->dims.d[2] * e->x->dims.d[3];
   e->maps = e->x->dims.d[1];
   e->units = e->hidden->dims.d[1];
-  if (e->gates->dims.d[1] != e->maps || !fits_in_cluster(e)) return 0;
+  if (e->gates->dims.d[1] != e->maps || !fits_in_cluster(e, sm)) return 0;
   if (plan->step_count - index < 4 || !is_multiply(plan, s + 3, e)) return 3;
   e->multiply = s + 3;
   e->y = bsm_step_output(plan, e->multiply, 0);
@@ -175,15 +175,6 @@ uint32_t bsm_cuda_squeeze_excite_steps(const bsm_plan *plan, uint32_t index,
 }
 
 /* ---- the launch ---- */
-
-static bool have_common_bytes(const bsm_plan_tensor *a,
-                              const bsm_plan_tensor *b) {
-  uint64_t a_size = 0, b_size = 0;
-  return a->place == b->place && a->index == b->index &&
-         (!bsm_plan_tensor_extent(a, &a_size) ||
-          !bsm_plan_tensor_extent(b, &b_size) ||
-          (a->offset < b->offset + b_size && b->offset < a->offset + a_size));
-}
 
 static bsm_status add_weights(bsm_cuda_launches *l, const bsm_plan_step *step,
                               size_t kernel, size_t bias) {
@@ -206,8 +197,10 @@ static bsm_status add_tensor(bsm_cuda_launches *l, size_t offset,
  * as that. */
 static bsm_status add_slots(bsm_cuda_launches *l, const excitation *e) {
   BSM_TRY(add_tensor(l, AT(x), e->squeeze->inputs[0]));
-  BSM_TRY(add_tensor(l, AT(mean), e->squeeze->outputs[0]));
-  if (!e->multiply || !have_common_bytes(e->hidden, e->y)) {
+  if (!e->multiply || !bsm_plan_tensors_meet(e->mean, e->y)) {
+    BSM_TRY(add_tensor(l, AT(mean), e->squeeze->outputs[0]));
+  }
+  if (!e->multiply || !bsm_plan_tensors_meet(e->hidden, e->y)) {
     BSM_TRY(add_tensor(l, AT(hidden), e->reduce->outputs[0]));
   }
   BSM_TRY(add_tensor(l, AT(gates), e->expand->outputs[0]));

@@ -92,6 +92,8 @@ const bsm_cuda_unit *bsm_cuda_unit_of(bsm_dtype dtype, bsm_precision precision,
       return &cores_of_double;
     case BSM_DTYPE_UINT8:
       return &tensor_cores_of_bytes;
+    case BSM_DTYPE_FLOAT8_E4M3FN:
+      return sm >= 89 ? &tensor_cores_of_bytes : NULL;
     default:
       return NULL;
   }

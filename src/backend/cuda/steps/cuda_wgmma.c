@@ -55,6 +55,42 @@ static int groups_of(const tile *t) {
   return t->turns ? 2 : t->groups_m * t->groups_n;
 }
 
+/* ---- products of float ---- */
+
+/* Of weights that are rounded to tf32: a problem whose elements along k are
+ * halves of floats, as copies and tiles count them. Others stay as they are. */
+static const bsm_cuda_mma_problem *in_halves(
+    const bsm_cuda_mma_problem *problem, bsm_cuda_mma_problem *halves) {
+  bsm_cuda_mma *p = &halves->params;
+  if (!problem->rounded || problem->params.k > INT32_MAX / 2) return problem;
+  *halves = *problem;
+  for (int d = 0; d < 3 && problem->image; d++) {
+    if (p->in_stride[d] > INT32_MAX / 2) return problem;
+    p->in_stride[d] *= 2;
+  }
+  for (int i = 0; i < p->loops; i++) {
+    p->a_batch[i] *= 2;
+    p->b_batch[i] *= 2;
+  }
+  p->k *= 2;
+  p->maps *= 2;
+  p->a_row *= 2;
+  p->b_column *= 2;
+  p->image_stride *= 2;
+  halves->dtype = BSM_DTYPE_HALF;
+  halves->vector = false;
+  return halves;
+}
+
+/* Sums of a thread that leave it registers for rows of A. */
+#define MOST_ROUNDED_SUMS 96
+
+static bool has_registers(const bsm_cuda_mma_problem *problem, const tile *t) {
+  const int groups = t->groups_m * t->groups_n;
+  return !problem->rounded ||
+         (groups <= 2 && t->m * t->n / (128 * groups) <= MOST_ROUNDED_SUMS);
+}
+
 /* ---- what can be copied in tiles ---- */
 
 /* The windows' places have few bits in the instruction and in the map. */
@@ -82,7 +118,9 @@ static bool takes(const bsm_cuda_mma_problem *problem, int sm) {
       (problem->dtype != BSM_DTYPE_HALF &&
        problem->dtype != BSM_DTYPE_BFLOAT16) ||
       problem->a != BSM_CUDA_MMA_ALONG_K ||
-      problem->b == BSM_CUDA_MMA_ELEMENTS || p->loops > BSM_CUDA_TILE_LOOPS) {
+      problem->b == BSM_CUDA_MMA_ELEMENTS ||
+      (problem->rounded && problem->b != BSM_CUDA_MMA_ALONG_K) ||
+      p->loops > BSM_CUDA_TILE_LOOPS) {
     return false;
   }
   for (int i = 0; i < p->loops; i++) {
@@ -118,6 +156,7 @@ static bool stores_tiles(const bsm_cuda_mma_problem *problem) {
 /* Maps of another group would be copied where a tile ends beyond one's own;
  * rows of k are copied 64 columns at a time. */
 static bool takes_in(const bsm_cuda_mma_problem *problem, const tile *t) {
+  if (!has_registers(problem, t)) return false;
   if (problem->b == BSM_CUDA_MMA_ALONG_N && t->n / t->groups_n % 64) {
     return false;
   }
@@ -269,6 +308,8 @@ static void add_ways(ways *w) {
 size_t bsm_cuda_wgmma_ways(const bsm_cuda_mma_problem *problem, int sm,
                            int tile_index,
                            bsm_cuda_wgmma_choice out[BSM_CUDA_MAX_WGMMA_WAYS]) {
+  bsm_cuda_mma_problem halves;
+  problem = in_halves(problem, &halves);
   ways w = {.problem = problem};
   if (tile_index >= (int)TILES || !takes(problem, sm)) return 0;
   w.tile = &tiles[tile_index];
@@ -458,7 +499,9 @@ static bsm_status add_kernel(bsm_cuda_launches *l,
                              const bsm_cuda_wgmma_choice *c,
                              const bsm_cuda_tiled *p, int rank) {
   const bsm_cuda_int8_problem *bytes = problem->bytes;
-  const char *source = bytes ? "wgmma_int8" : "wgmma_gemm";
+  const char *source = bytes              ? "wgmma_int8"
+                       : problem->rounded ? "wgmma_tf32"
+                                          : "wgmma_gemm";
   const bool vector = bytes ? bytes->vector : stores_tiles(problem);
   bsm_cuda_int8_tiled q = {.tiled = *p};
   if (bytes) q.end = bytes->end;
@@ -475,15 +518,18 @@ static bsm_status add_kernel(bsm_cuda_launches *l,
       bytes ? (int)bytes->end.residual : problem->residual, problem->lines,
       resident_of(t, c->blocks)));
   return bytes ? bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES,
-                                      "-DK_Y=%s -DK_OFFSETS=%d --fmad=false",
+                                      "-DK_Y=%s -DK_OFFSETS=%d%s --fmad=false",
                                       bsm_cuda_type(bytes->y),
-                                      bytes->end.x_zero != 0)
+                                      bytes->end.x_zero != 0,
+                                      bytes->fp8 ? " -DK_FP8=1" : "")
                : BSM_OK;
 }
 
 bsm_status bsm_cuda_launch_wgmma(bsm_cuda_launches *l,
                                  const bsm_cuda_mma_problem *problem,
                                  const bsm_cuda_wgmma_choice *c) {
+  bsm_cuda_mma_problem halves;
+  problem = in_halves(problem, &halves);
   const tile *t = &tiles[c->tile];
   const bool along_n = problem->b == BSM_CUDA_MMA_ALONG_N;
   const int stages = stages_of(problem, t, c->blocks);

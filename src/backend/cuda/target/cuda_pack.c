@@ -61,29 +61,45 @@ static void transpose(const uint8_t *from, uint8_t *to, int64_t count,
   }
 }
 
-/* [k, n], or `transposed` [n, k], gives [k, n] with rows that are as far apart
- * as kernels have them, and zeros between them. */
+/* To 11 bits, nearest, ties away from zero, as kernels round what is no weight.
+ * Infinities and what is no number stay. */
+static void round_to_tf32(uint8_t *floats, uint64_t size) {
+  for (uint64_t at = 0; at < size; at += sizeof(float)) {
+    uint32_t bits;
+    memcpy(&bits, floats + at, sizeof(bits));
+    if ((bits >> 23 & 0xffu) == 0xffu) continue;
+    bits = (bits + 0x1000u) & ~(uint32_t)0x1fff;
+    memcpy(floats + at, &bits, sizeof(bits));
+  }
+}
+
+/* [k, n], or `transposed` [n, k], gives [k, n], or for tf32 [n, k], with rows
+ * that are as far apart as kernels have them, and zeros between them. */
 static bsm_status pack_matrix(const bsm_step_matrix_multiply *p,
                               const void *values, size_t element,
                               bool transposed, uint8_t *packed,
                               uint64_t *size) {
-  const int64_t row = bsm_cuda_matrix_row(p->n);
+  const bool turned = p->form == BSM_CUDA_MATRIX_TF32;
+  const int64_t rows = turned ? p->n : p->k, columns = turned ? p->k : p->n;
+  const int64_t row = bsm_cuda_matrix_row(columns);
   const size_t bytes = (size_t)row * element;
-  BSM_TRY(total(p->k, row, 1, 1, element, size));
+  BSM_TRY(total(rows, row, 1, 1, element, size));
   if (!packed) return BSM_OK;
-  if (row != p->n) memset(packed, 0, (size_t)*size);
+  if (row != columns) memset(packed, 0, (size_t)*size);
   const uint8_t *from = values;
-  for (int64_t k = 0; k < p->k; k++) {
-    uint8_t *to = packed + (size_t)k * bytes;
-    if (!transposed) {
-      memcpy(to, from + (size_t)(k * p->n) * element, (size_t)p->n * element);
+  for (int64_t r = 0; r < rows; r++) {
+    uint8_t *to = packed + (size_t)r * bytes;
+    if (transposed == turned) {
+      memcpy(to, from + (size_t)(r * columns) * element,
+             (size_t)columns * element);
       continue;
     }
-    for (int64_t n = 0; n < p->n; n++) {
-      memcpy(to + (size_t)n * element, from + (size_t)(n * p->k + k) * element,
+    for (int64_t c = 0; c < columns; c++) {
+      memcpy(to + (size_t)c * element, from + (size_t)(c * rows + r) * element,
              element);
     }
   }
+  if (turned && element == sizeof(float)) round_to_tf32(packed, *size);
   return BSM_OK;
 }
 
@@ -137,7 +153,7 @@ bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
                          bool transposed, void *packed, uint64_t *size) {
   shape s;
   if (step->kind == BSM_STEP_MATRIX_MULTIPLY &&
-      step->params->matrix_multiply.form) {
+      bsm_cuda_has_few_bits(&step->params->matrix_multiply)) {
     return pack_few_bits(target->host, step, values, element, transposed,
                          packed, size);
   }
@@ -167,6 +183,10 @@ bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
   } else {
     /* [in, out, window] of each group */
     transpose(values, packed, s.groups, s.in, s.out * s.window, element);
+  }
+  if (step->params->convolution.form == BSM_CUDA_KERNEL_TF32 &&
+      element == sizeof(float)) {
+    round_to_tf32(packed, *size);
   }
   return BSM_OK;
 }

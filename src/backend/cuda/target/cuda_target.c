@@ -17,6 +17,7 @@
 #include "backend/cuda/cuda_forms.h"
 #include "backend/cuda/cuda_launch.h"
 #include "backend/cuda/steps/cuda_few_bits.h"
+#include "backend/cuda/steps/cuda_products.h"
 #include "backend/cuda/steps/cuda_steps.h"
 #include "backend/cuda/steps/cuda_tiles.h"
 #include "backend/cuda/target/cuda_timer.h"
@@ -132,12 +133,35 @@ static bool has_kernel(const bsm_layer *layer) {
   }
 }
 
+/* Floats of 8 bits are moved, multiplied, and made of floats and into them. */
+static bool takes_float8(const bsm_layer *layer) {
+  switch (layer->kind) {
+    case BSM_LAYER_INT8_CONVOLUTION:
+    case BSM_LAYER_FUSED_ELEMENT_WISE:
+    case BSM_LAYER_NORMALIZATION:
+    case BSM_LAYER_SHUFFLE:
+    case BSM_LAYER_SLICE:
+    case BSM_LAYER_CONCATENATION:
+    case BSM_LAYER_EXPAND:
+    case BSM_LAYER_IDENTITY:
+    case BSM_LAYER_CONSTANT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static bool has_dtype(const bsm_layer *layer, bsm_dtype dtype) {
+  return bsm_cuda_type(dtype) &&
+         (dtype != BSM_DTYPE_FLOAT8_E4M3FN || takes_float8(layer));
+}
+
 static bool has_dtypes(const bsm_layer *layer) {
   for (size_t i = 0; i < layer->inputs.len; i++) {
-    if (!bsm_cuda_type(layer->inputs.items[i]->dtype)) return false;
+    if (!has_dtype(layer, layer->inputs.items[i]->dtype)) return false;
   }
   for (size_t i = 0; i < layer->outputs.len; i++) {
-    if (!bsm_cuda_type(layer->outputs.items[i]->dtype)) return false;
+    if (!has_dtype(layer, layer->outputs.items[i]->dtype)) return false;
   }
   return true;
 }
@@ -184,8 +208,9 @@ static uint32_t precisions(const bsm_target *target, const bsm_layer *layer) {
 
 static bool fuses(const bsm_target *target, bsm_fusion fusion,
                   bsm_dtype dtype) {
-  (void)target;
-  (void)fusion;
+  if (fusion == BSM_FUSION_FP8 && bsm_cuda_target_of(target)->sm < 89) {
+    return false;
+  }
   return (dtype == BSM_DTYPE_FLOAT || dtype == BSM_DTYPE_HALF ||
           dtype == BSM_DTYPE_BFLOAT16);
 }
@@ -228,9 +253,20 @@ static double cost(const bsm_target *target, const bsm_plan *plan,
 
 static void adopt(const bsm_target *target, const bsm_plan_step *step,
                   const char *tactic, bsm_step_params *params) {
-  (void)target;
+  /* By warpgroups, that is, which sm_100 has not. */
+  const int sm = bsm_cuda_target_of(target)->sm;
+  const bool tf32 =
+      step->precision == BSM_PRECISION_TF32 && sm >= 90 && sm < 100;
   (void)tactic;
-  if (step->kind == BSM_STEP_CONVOLUTION) params->convolution.form = 0;
+  if (step->kind == BSM_STEP_CONVOLUTION) {
+    /* Depthwise windows are multiplied in float. */
+    params->convolution.form = tf32 && params->convolution.groups == 1
+                                   ? BSM_CUDA_KERNEL_TF32
+                                   : BSM_CUDA_KERNEL_PLAIN;
+  } else if (step->kind == BSM_STEP_MATRIX_MULTIPLY && tf32 &&
+             params->matrix_multiply.form == BSM_CUDA_MATRIX_PLAIN) {
+    params->matrix_multiply.form = BSM_CUDA_MATRIX_TF32;
+  }
 }
 
 /* Products make floats of such numbers whatever they are stored in. Forms and

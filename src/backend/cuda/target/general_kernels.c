@@ -19,6 +19,7 @@ static const row rows[] = {
     {"few_bits", "-DK_T=%s", {"float", "f16", "bf16"}},
     {"gather", "-DK_T=%s -DK_I=%s", {"any_i64"}},
     {"int8_convolution", "", {NULL}},
+    {"int8_convolution", "-DK_FP8=1", {NULL}},
     {"interpreter", "", {NULL}},
     {"nms", "-DK_T=%s", {FLOATS}},
     {"non_zero", "-DK_T=%s", {HELD}},
@@ -49,7 +50,7 @@ static bsm_status add_one(const row *r, const char *type, bsm_arena *arena,
   bsm_text options;
   bsm_text_init(&options, arena);
   bsm_text_puts(&options, "--fmad=false");
-  if (type) bsm_text_puts(&options, " ");
+  if (*r->options) bsm_text_puts(&options, " ");
   for (const char *at = r->options; *at; at++) {
     if (at[0] == '%' && at[1] == 's') {
       bsm_text_puts(&options, type);

@@ -96,14 +96,12 @@ void bsm_kernel_cache_write(const char *path, const char *name,
   if (ptx.len) memcpy(bytes + code.len, ptx.data, ptx.len);
   const file_end end = {code.len, bsm_hash64(bytes, size, code.len)};
   memcpy(bytes + size, &end, sizeof(end));
-  /* Opened for itself: the lock is one of open files. */
   bsm_status status = bsm_private_folder_open(path, &folder);
   if (!status) {
-    status = bsm_private_folder_lock(&folder);
-    if (!status) {
-      status =
-          bsm_private_file_replace(&folder, name, bytes, size + sizeof(end));
-    }
+    /* The hash tells what a crash has damaged. Waiting for the disk, one
+     * kernel after the other, takes longer than compiling on many CPUs. */
+    status =
+        bsm_private_file_replace_soon(&folder, name, bytes, size + sizeof(end));
     bsm_private_folder_close(&folder);
   }
   bsm_status_free(status);

@@ -10,7 +10,7 @@
 #include "bessemer/log.h"
 
 /* Raise when the files mean something else. */
-#define BSM_KERNEL_CACHE_VERSION "2"
+#define BSM_KERNEL_CACHE_VERSION "3"
 
 /* The folder: BESSEMER_KERNEL_CACHE, where an empty one is none, or else
  * bessemer-kernels in the user's cache. It is made when it is not there. NULL:

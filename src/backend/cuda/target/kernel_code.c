@@ -132,7 +132,6 @@ static uint64_t hash_of_all(const collection *c, uint64_t seed) {
   const int version = bsm_nvrtc_version(c->nvrtc);
   h = bsm_hash64(&version, sizeof(version), h);
   h = add_text(h, c->target->architecture);
-  h = add_text(h, is_alone(c) ? "alone" : "");
   for (const bsm_kernel_source *s = bsm_kernel_sources; s->name; s++) {
     h = add_text(add_text(h, s->name), s->text);
   }
@@ -176,6 +175,48 @@ static bsm_status split_options(const char *text, bsm_arena *arena,
   return BSM_OK;
 }
 
+/* Whether a source, or what it includes, has instructions of an architecture
+ * with a suffix: code of any other is the same with and without. */
+static bool is_specific(const char *text) {
+  static const char include[] = "#include \"";
+  if (strstr(text, "__CUDA_ARCH_FEAT_")) return true;
+  for (const char *at = text; (at = strstr(at, include));) {
+    at += sizeof(include) - 1;
+    const char *header = NULL;
+    const size_t length = strcspn(at, "\"\n");
+    for (const bsm_kernel_source *s = bsm_kernel_sources; s->name; s++) {
+      if (strlen(s->name) == length && memcmp(s->name, at, length) == 0) {
+        header = s->text;
+      }
+    }
+    if (header && is_specific(header)) return true;
+  }
+  return false;
+}
+
+/* What the item lacks, by as few compilations as give it. PTX of an
+ * architecture with a suffix is for that GPU alone, as its code is. */
+static bsm_status compile_forms(const collection *c,
+                                const bsm_nvrtc_source *source, item *it) {
+  const bsm_cuda_target *t = c->target;
+  const char *architecture = t->architecture;
+  const bool apart = t->specific && is_specific(source->text);
+  if (!it->code.len && !apart) {
+    if (t->specific)
+      architecture = bsm_arena_printf(&it->arena, "sm_%d", t->sm);
+    BSM_TRY_ALLOC(architecture);
+    return bsm_nvrtc_compile(c->nvrtc, source, architecture, &it->arena,
+                             &it->code, &it->ptx);
+  }
+  if (!it->code.len) {
+    BSM_TRY(bsm_nvrtc_compile(c->nvrtc, source, architecture, &it->arena,
+                              &it->code, NULL));
+  }
+  if (is_alone(c)) return BSM_OK;
+  return bsm_nvrtc_compile(c->nvrtc, source, t->later, &it->arena, NULL,
+                           &it->ptx);
+}
+
 static bsm_status compile(const collection *c, item *it) {
   const char *options[MAX_OPTIONS];
   const char *names[MAX_HEADERS], *texts[MAX_HEADERS];
@@ -201,25 +242,15 @@ static bsm_status compile(const collection *c, item *it) {
   }
   BSM_TRY(split_options(it->kernel.options, &it->arena, options,
                         &source.option_count));
-  const bsm_cuda_target *t = c->target;
-  if (is_alone(c)) {
-    return bsm_nvrtc_compile(c->nvrtc, &source, t->architecture, &it->arena,
-                             &it->code, NULL);
-  }
-  if (!t->specific) {
-    return bsm_nvrtc_compile(c->nvrtc, &source, t->architecture, &it->arena,
-                             &it->code, &it->ptx);
-  }
-  /* PTX of an architecture with a suffix is for this GPU alone, too. */
-  BSM_TRY(bsm_nvrtc_compile(c->nvrtc, &source, t->architecture, &it->arena,
-                            &it->code, NULL));
-  return bsm_nvrtc_compile(c->nvrtc, &source, t->later, &it->arena, NULL,
-                           &it->ptx);
+  return compile_forms(c, &source, it);
 }
 
+/* Code that was compiled to be timed may be kept without PTX. */
 static bool read_kept(const collection *c, item *it, const char *name) {
   return name &&
-         bsm_kernel_cache_read(c->cache, name, &it->arena, &it->code, &it->ptx);
+         bsm_kernel_cache_read(c->cache, name, &it->arena, &it->code,
+                               &it->ptx) &&
+         (it->ptx.len || is_alone(c));
 }
 
 static void make_item(void *arg, int64_t index, int slot) {

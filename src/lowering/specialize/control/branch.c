@@ -56,6 +56,7 @@ static bsm_status run_side(bsm_spec *s, branches *b, size_t which) {
   /* The optimal shape is one that the model takes. */
   b->filled[which].may_fail =
       bsm_spec_symbol_of(b->condition)->worlds && !(s->worlds.possible & 1u);
+  b->filled[which].on_data = s->worlds.count == 0;
   if (!st) {
     st = fill_side(s, b, which);
   }

@@ -362,7 +362,10 @@ static bsm_status attempt(bsm_spec *s, loop *l, bool *changed) {
   const bsm_node_emitter e = bsm_spec_emitter(s);
   *changed = false;
   BSM_TRY(begin_node(s, l));
+  /* In a branch, what fails is the iteration: there may be none. */
+  const bool inside = s->residual.block_depth > 0;
   bsm_status st = bsm_residual_block_open(s, l->node, &l->filled);
+  l->filled.on_data = inside && s->worlds.count == 0;
   if (!st) {
     st = run_iteration(s, l);
   }

@@ -58,11 +58,15 @@ static bool is_exception(const bsm_spec *s, const bsm_residual_block *filled,
     return st != BSM_OK;
   }
   /* Another attempt, without a limit or literal, may succeed. */
-  if (bsm_spec_may_succeed_literally(s)) {
+  if (bsm_spec_may_succeed_literally(s) || s->memory->must_be_dynamic) {
     return false;
   }
-  return filled->may_fail && !s->memory->must_be_dynamic &&
-         code != BSM_OUT_OF_MEMORY && code != BSM_LIMIT;
+  /* What PyTorch's ops raise for such arguments. */
+  if (filled->on_data &&
+      (code == BSM_INVALID_ARGUMENT || code == BSM_OUT_OF_RANGE)) {
+    return true;
+  }
+  return filled->may_fail && code != BSM_OUT_OF_MEMORY && code != BSM_LIMIT;
 }
 
 bsm_status bsm_residual_block_run(bsm_spec *s, bsm_residual_block *filled,
@@ -72,7 +76,11 @@ bsm_status bsm_residual_block_run(bsm_spec *s, bsm_residual_block *filled,
     return st;
   }
   const char *message = bsm_status_message(st);
-  if (bsm_status_code(st) != BSM_RAISED) {
+  const bool raised = bsm_status_code(st) == BSM_RAISED;
+  if (!raised && !filled->may_fail) {
+    bsm_log(s->logger, BSM_LOG_LEVEL_WARNING,
+            "a branch or loop fails whenever it runs: %s", message);
+  } else if (!raised) {
     bsm_log(s->logger, BSM_LOG_LEVEL_INFO,
             "some shapes in range are refused when running: %s", message);
     message = bsm_arena_printf(

@@ -10,6 +10,7 @@ typedef struct bsm_residual_block {
   bsm_block *block;
   bool raised;   /* it always ends with an exception */
   bool may_fail; /* other shapes do not get here: a failure is an exception */
+  bool on_data; /* the data say whether it runs: so is one of the model's ops */
   bsm_spec_snapshot left;   /* residual values at its end */
   bsm_spec_content *writes; /* older locations, with their new content */
   size_t write_count;

@@ -146,3 +146,17 @@ bsm_status bsm_spec_touch(bsm_spec *s, bsm_tensor *t) {
   record->storage->version = bsm_spec_tick(s);
   return BSM_OK;
 }
+
+bool bsm_spec_has_old_memory(const bsm_spec *s, const bsm_spec_tensor *record) {
+  return s->residual.block_depth > 0 &&
+         record->storage->created <= s->residual.block_created;
+}
+
+bool bsm_spec_overlaps_itself(const bsm_tensor *t) {
+  for (int32_t i = 0; i < t->sizes.rank; i++) {
+    if (t->strides[i] == 0 && t->sizes.d[i] > 1) {
+      return true;
+    }
+  }
+  return false;
+}

@@ -29,6 +29,10 @@ BSM_NODISCARD bsm_status bsm_spec_bind_aliased(bsm_spec *s, bsm_tensor *t,
                                                bsm_value *value);
 /* Before a write with known data: the storage gets memory of its own. */
 BSM_NODISCARD bsm_status bsm_spec_make_writable(bsm_spec *s, bsm_tensor *t);
+/* Whether a dim repeats its elements. */
+bool bsm_spec_overlaps_itself(const bsm_tensor *t);
+/* Whether its memory is older than the innermost residual block. */
+bool bsm_spec_has_old_memory(const bsm_spec *s, const bsm_spec_tensor *record);
 /* After such a write. */
 BSM_NODISCARD bsm_status bsm_spec_touch(bsm_spec *s, bsm_tensor *t);
 

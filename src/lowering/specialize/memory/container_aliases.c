@@ -177,7 +177,10 @@ static bsm_status note_value(bsm_spec *s, const bsm_ivalue *item,
       record->storage->may_alias = true;
     }
   } else if (bsm_spec_is_symbol(item)) {
-    bsm_spec_alias_symbol(s, item);
+    const bsm_type *type = bsm_spec_symbol_of(item)->type;
+    if (bsm_spec_tracks_sharing(s) || (type && type->kind == BSM_TYPE_TENSOR)) {
+      bsm_spec_alias_symbol(s, item);
+    }
   } else if (item->tag == BSM_IVALUE_TUPLE) {
     return note_items(s, item, visited, depth);
   } else if (bsm_spec_is_container(item)) {

@@ -201,8 +201,8 @@ static bsm_status change_dims(bsm_spec *s, const bsm_schema *schema,
   if (tensor) {
     BSM_TRY(bsm_spec_tensor_of(s, args[which].u.tensor, &record));
   }
-  if (s->residual.block_depth > 0 ||
-      (tensor ? record->storage->may_alias : symbol->aliased)) {
+  if (tensor ? bsm_spec_has_old_memory(s, record) || record->storage->may_alias
+             : s->residual.block_depth > 0 || symbol->aliased) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "%s changes the shape of a tensor in a block that depends "
                     "on data, or of one that other values may be",
@@ -241,16 +241,14 @@ bsm_status bsm_spec_literal_write(bsm_spec *s, const bsm_schema *schema,
   if (bsm_spec_writes_nothing(schema, args)) {
     return BSM_OK;
   }
-  if (t && bsm_spec_overlaps_itself(t)) {
+  if (t && !bsm_spec_is_fill(schema) && bsm_spec_overlaps_itself(t)) {
     return BSM_FAIL(BSM_RAISED,
                     "unsupported operation: more than one element of the "
                     "written-to tensor refers to a single memory location. "
                     "Please clone() the tensor before performing the "
                     "operation.");
   }
-  if (n <= 3 && (is_op(schema, "aten::copy_") || is_op(schema, "aten::zero_") ||
-                 is_op(schema, "aten::fill_.Scalar") ||
-                 is_op(schema, "aten::fill_.Tensor"))) {
+  if (n <= 3 && (is_op(schema, "aten::copy_") || bsm_spec_is_fill(schema))) {
     return emit_write(s, schema->qualified, args, n);
   }
   bsm_ivalue copy[3] = {self, bsm_iv_none(), bsm_iv_bool(false)};

@@ -162,7 +162,8 @@ static bsm_status filled(bsm_spec *s, const bsm_tensor *self, bsm_ivalue value,
 
 /* ---- fill_diagonal_ ---- */
 
-/* Where fill_diagonal_ writes, of a tensor whose dims are known. */
+/* Where fill_diagonal_ writes, of a tensor whose dims are known: a mask that
+ * has to be known, whatever work is left, and that memory bounds. */
 static bsm_status diagonal_mask(bsm_spec *s, const bsm_schema *schema,
                                 const bsm_ivalue *args, bsm_ivalue *mask) {
   bsm_ivalue on[3] = {{0}, bsm_iv_bool(true), args[2]}, same;
@@ -170,7 +171,8 @@ static bsm_status diagonal_mask(bsm_spec *s, const bsm_schema *schema,
   BSM_TRY(bsm_tensor_new(s->cx->arena, BSM_DTYPE_BOOL, args[0].u.tensor->sizes,
                          false, &t));
   *mask = on[0] = bsm_iv_tensor(t);
-  return bsm_spec_call(s, bsm_spec_find_op(s, schema), on, 3, &same, 1);
+  bsm_op_ctx cx = {.arena = s->cx->arena, .logger = s->logger};
+  return bsm_aten_call(&cx, bsm_spec_find_op(s, schema), on, 3, &same, 1);
 }
 
 /* The same when only the run tells them. */
@@ -246,15 +248,6 @@ bsm_status bsm_spec_check_content(const bsm_tensor *self, const bsm_tensor *t) {
   return check_cast(t->dtype, self->dtype);
 }
 
-bool bsm_spec_overlaps_itself(const bsm_tensor *t) {
-  for (int32_t i = 0; i < t->sizes.rank; i++) {
-    if (t->strides[i] == 0 && t->sizes.d[i] > 1) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /* The dtype of a symbol is not known, and an in-place op keeps it. */
 static bsm_status mutate_symbol(bsm_spec *s, const bsm_schema *schema,
                                 const bsm_ivalue *args, size_t which) {
@@ -289,6 +282,19 @@ static bsm_status keep_dtype(bsm_spec *s, const bsm_tensor *self,
   return bsm_spec_op_named(s, "aten::to.dtype", cast, 5, content);
 }
 
+/* The elements of `t`, each once. */
+static bsm_status unrepeated(bsm_spec *s, bsm_tensor **t) {
+  for (int32_t d = 0; d < (*t)->sizes.rank; d++) {
+    const bsm_ivalue first[4] = {bsm_iv_tensor(*t), bsm_iv_int(d),
+                                 bsm_iv_int(0), bsm_iv_int(1)};
+    bsm_ivalue view;
+    if ((*t)->strides[d] != 0 || (*t)->sizes.d[d] <= 1) continue;
+    BSM_TRY(bsm_spec_op_named(s, "aten::narrow", first, 4, &view));
+    *t = view.u.tensor;
+  }
+  return BSM_OK;
+}
+
 bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
                            bsm_ivalue *args, size_t n, bsm_ivalue *outs,
                            size_t n_outs) {
@@ -308,6 +314,11 @@ bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
                     bsm_iv_tag_name(args[which].tag));
   }
   bsm_tensor *self = args[which].u.tensor;
+  BSM_TRY(bsm_spec_materialize(s, self));
+  if (bsm_spec_is_fill(schema)) {
+    BSM_TRY(unrepeated(s, &self));
+    args[which] = bsm_iv_tensor(self);
+  }
   if (bsm_spec_overlaps_itself(self)) {
     return BSM_FAIL(BSM_RAISED,
                     "unsupported operation: more than one element of the "
@@ -315,7 +326,6 @@ bsm_status bsm_spec_mutate(bsm_spec *s, const bsm_schema *schema,
                     "Please clone() the tensor before performing the "
                     "operation.");
   }
-  BSM_TRY(bsm_spec_materialize(s, self));
   bsm_ivalue content = {0};
   BSM_TRY(new_content(s, schema, args, self, &content));
   bsm_value *value = NULL;
@@ -356,12 +366,13 @@ bsm_status bsm_spec_reshape_in_place(bsm_spec *s, const bsm_schema *schema,
   bsm_tensor *t = args[0].u.tensor;
   bsm_spec_tensor *record = NULL;
   BSM_TRY(bsm_spec_tensor_of(s, t, &record));
-  if (s->residual.block_depth > 0 || record->storage->may_alias) {
+  if (bsm_spec_has_old_memory(s, record) || record->storage->may_alias) {
     bsm_spec_needs_literal(s);
     return BSM_FAIL(BSM_UNSUPPORTED,
-                    "%s inside an if whose condition depends on data, or of a "
-                    "tensor that other values may be",
-                    schema->name);
+                    "%s changes the shape of a tensor from outside of an if or "
+                    "loop that depends on data, or of one that other values "
+                    "may be: use %.*s, which makes a view",
+                    schema->name, (int)strlen(schema->name) - 1, schema->name);
   }
   bsm_tensor *old = BSM_NEW(s->cx->arena, bsm_tensor);
   bsm_spec_tensor *own = BSM_NEW(s->scratch, bsm_spec_tensor);

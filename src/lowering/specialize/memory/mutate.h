@@ -11,7 +11,6 @@ BSM_NODISCARD bsm_status bsm_spec_functional(bsm_spec *s,
                                              const bsm_schema *schema,
                                              const bsm_ivalue *args,
                                              bsm_ivalue *out);
-bool bsm_spec_overlaps_itself(const bsm_tensor *t);
 /* Whether the op may write a result of this dtype and shape to `self`. */
 BSM_NODISCARD bsm_status bsm_spec_check_content(const bsm_tensor *self,
                                                 const bsm_tensor *content);

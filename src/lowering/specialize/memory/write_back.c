@@ -115,11 +115,21 @@ static bsm_status write_back(bsm_spec *s, const bsm_spec_tensor *view,
                       "written-to tensor refers to a single memory location. "
                       "Please clone() the tensor before performing the "
                       "operation.");
-    case BSM_VIEW_GATHER:
-      return scatter(s, view, parent, value, out);
     default:
       return write_parts(&e, view, parent, value, out);
   }
+}
+
+/* Whether the elements have to be put into the base one by one: a part of what
+ * an expand repeats is written to, or the geometry is none of the others. */
+static bool by_elements(const bsm_spec_tensor *r) {
+  if (r->kind == BSM_VIEW_GATHER) return true;
+  for (const bsm_spec_tensor *p = r->parent; p; p = p->parent) {
+    if (p->kind == BSM_VIEW_EXPAND && bsm_spec_overlaps_itself(p->tensor)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 static bsm_status update(bsm_spec *s, bsm_spec_tensor *r, bsm_value *value) {
@@ -135,11 +145,12 @@ static bsm_status update(bsm_spec *s, bsm_spec_tensor *r, bsm_value *value) {
     storage->value = value;
     storage->version = bsm_spec_tick(s);
   } else {
-    bsm_spec_tensor *parent =
-        r->kind == BSM_VIEW_GATHER ? storage->base : r->parent;
+    const bool scattered = by_elements(r);
+    bsm_spec_tensor *parent = scattered ? storage->base : r->parent;
     bsm_value *before = NULL, *after = NULL;
     BSM_TRY(bsm_spec_tensor_value(s, parent->tensor, &before));
-    BSM_TRY(write_back(s, r, before, value, &after));
+    BSM_TRY(scattered ? scatter(s, r, before, value, &after)
+                      : write_back(s, r, before, value, &after));
     BSM_TRY(update(s, parent, after));
   }
   r->value = value;

@@ -86,8 +86,14 @@ static bool all_are(const bsm_spec *s, const bsm_ivalue *items, size_t n,
   return true;
 }
 
+/* isinstance(x, list) of an x that may be anything. */
+static bool is_family(const bsm_type *type, const char *name) {
+  return type->kind == BSM_TYPE_CLASS && strcmp(type->name, name) == 0;
+}
+
 static bool tuple_is(const bsm_spec *s, const bsm_tuple *tuple,
                      const bsm_type *type) {
+  if (is_family(type, "AnyTupleType")) return true;
   if (type->kind != BSM_TYPE_TUPLE ||
       (type->name && (!tuple->type || tuple->type != type)) ||
       type->arg_count != tuple->len) {
@@ -104,6 +110,7 @@ static bool tuple_is(const bsm_spec *s, const bsm_tuple *tuple,
 /* Lists and dicts are invariant: the declared element type decides. */
 static bool list_is(const bsm_spec *s, const bsm_list *list,
                     const bsm_type *type) {
+  if (is_family(type, "AnyListType")) return true;
   if (type->kind != BSM_TYPE_LIST) {
     return false;
   }

@@ -13,6 +13,8 @@
 /* Nodes run before giving up: unrolled loops and calls count again each time,
  * so a small file cannot keep the compiler busy for ever. */
 #define STEPS_PER_NODE 16u
+/* A node that is run, as so many multiply-adds. */
+#define NODE_WORK 128
 
 /* A trace keeps `x + 1.5` as an addition of a constant tensor without
  * dimensions. PyTorch makes a number of it again before it runs the graph
@@ -118,6 +120,8 @@ static bsm_status run_node(bsm_spec *s, const bsm_node *node) {
         (unsigned long long)s->cx->limits.max_nodes * STEPS_PER_NODE,
         bsm_spec_where(s), STEPS_PER_NODE);
   }
+  BSM_TRY_NOTE(bsm_work_budget_charge(&s->cx->work, NODE_WORK), "at %s",
+               bsm_spec_where(s));
   const bsm_node *outer = s->at.node;
   const bsm_arena_mark mark = bsm_arena_get_mark(s->stack);
   s->at.node = node;

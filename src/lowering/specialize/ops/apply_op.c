@@ -14,6 +14,7 @@
 #include "lowering/specialize/ops/nested_tensors.h"
 #include "lowering/specialize/ops/quantized_tensors.h"
 #include "lowering/specialize/ops/shaped_results.h"
+#include "lowering/specialize/ops/training_norms.h"
 #include "lowering/specialize/ops/unknown_results.h"
 #include "lowering/specialize/values/literal_policy.h"
 #include "lowering/specialize/values/reference_op.h"
@@ -101,12 +102,17 @@ static bsm_status scan_args(bsm_spec *s, const bsm_schema *schema,
 /* ---- all of it ---- */
 
 /* In place on known data, with known data. */
-static bsm_status write_known(bsm_spec *s, const bsm_aten_op *op,
-                              const bsm_ivalue *args, size_t n, size_t which,
-                              bsm_ivalue *outs, size_t n_outs) {
+static bsm_status write_known(bsm_spec *s, const bsm_schema *schema,
+                              const bsm_aten_op *op, bsm_ivalue *args, size_t n,
+                              size_t which, bsm_ivalue *outs, size_t n_outs) {
   bsm_tensor *self = args[which].u.tensor;
   BSM_TRY(bsm_spec_make_writable(s, self));
-  BSM_TRY(bsm_spec_call(s, op, args, n, outs, n_outs));
+  bsm_status st = bsm_spec_call(s, op, args, n, outs, n_outs);
+  if (bsm_spec_is_left(s, st)) {
+    bsm_status_free(st);
+    return bsm_spec_mutate(s, schema, args, n, outs, n_outs);
+  }
+  BSM_TRY(st);
   return bsm_spec_touch(s, self);
 }
 
@@ -120,6 +126,8 @@ bsm_status bsm_spec_apply_op(bsm_spec *s, const bsm_schema *schema,
   BSM_TRY(bsm_spec_nested_op(s, schema, args, n, outs, &special));
   if (special) return BSM_OK;
   BSM_TRY(bsm_spec_quantized_op(s, schema, args, n, outs, n_outs, &special));
+  if (special) return BSM_OK;
+  BSM_TRY(bsm_spec_training_norm(s, schema, args, n, outs, n_outs, &special));
   if (special) return BSM_OK;
   BSM_TRY(scan_args(s, schema, args, n, &kinds));
   const bool draws = op && bsm_call_draws(op, schema, args, n);
@@ -146,7 +154,7 @@ bsm_status bsm_spec_apply_op(bsm_spec *s, const bsm_schema *schema,
     const bool known = op && !kinds.meta && !kinds.symbol && !draws &&
                        s->residual.block_depth == 0 &&
                        args[which].tag == BSM_IVALUE_TENSOR;
-    return known ? write_known(s, op, args, n, which, outs, n_outs)
+    return known ? write_known(s, schema, op, args, n, which, outs, n_outs)
                  : bsm_spec_mutate(s, schema, args, n, outs, n_outs);
   }
   if (bsm_spec_strides_matter(s) && kinds.meta && returns_strides(schema)) {
@@ -162,6 +170,10 @@ bsm_status bsm_spec_apply_op(bsm_spec *s, const bsm_schema *schema,
   }
   bsm_status st = draws ? bsm_spec_call_for_shapes(s, op, args, n, outs, n_outs)
                         : bsm_spec_call(s, op, args, n, outs, n_outs);
+  if (bsm_spec_is_left(s, st)) {
+    bsm_status_free(st);
+    st = bsm_spec_call_for_shapes(s, op, args, n, outs, n_outs);
+  }
   if (bsm_status_code(st) == BSM_DATA_DEPENDENT) {
     bsm_status_free(st);
     return bsm_spec_apply_opaque(s, schema, args, n, outs, n_outs);

@@ -12,6 +12,7 @@ typedef struct bsm_spec_ops {
   bsm_ptrmap nested;               /* tensors, symbols -> bsm_spec_nested */
   struct bsm_spec_nested *aligned; /* the last that was asked for; NULL: none */
   bsm_ptrmap quantized; /* tensors, symbols -> integers and their grid */
+  bool warned_of_training;
 } bsm_spec_ops;
 
 BSM_NODISCARD bsm_status bsm_spec_ops_init(bsm_spec *s);

@@ -17,13 +17,34 @@
 #include "lowering/specialize/worlds/world_ops.h"
 #include "lowering/specialize/worlds/world_strides.h"
 
+/* A tensor that the run picks from a list or dict, literally: it is one of
+ * them, so that none of these may get other dims from now on. */
+static bsm_status note_picked(bsm_spec *s, const bsm_schema *schema,
+                              const bsm_ivalue *args, size_t n,
+                              const bsm_ivalue *outs, size_t n_outs) {
+  bool shared = false, any = false;
+  for (size_t i = 0; i < schema->return_count; i++) {
+    shared = shared || schema->returns[i].has_alias;
+  }
+  for (size_t i = 0; shared && i < n; i++) {
+    if (bsm_spec_is_container(&args[i])) {
+      BSM_TRY(bsm_spec_note_items(s, &args[i]));
+      any = true;
+    }
+  }
+  for (size_t i = 0; any && i < n_outs; i++) {
+    BSM_TRY(bsm_spec_note_shared(s, &outs[i]));
+  }
+  return BSM_OK;
+}
+
 /* Results that share the memory of the arguments. */
 static bsm_status note_aliases(bsm_spec *s, const bsm_schema *schema,
                                const bsm_ivalue *args, size_t n,
                                const bsm_ivalue *outs, size_t n_outs) {
   bool any = false;
   if (!bsm_spec_tracks_sharing(s)) { /* they do, when it runs */
-    return BSM_OK;
+    return note_picked(s, schema, args, n, outs, n_outs);
   }
   for (size_t i = 0; i < n_outs && i < schema->return_count; i++) {
     any = any || schema->returns[i].has_alias;

@@ -79,6 +79,12 @@ bool bsm_spec_writes_nothing(const bsm_schema *schema, const bsm_ivalue *args) {
          !args[2].u.b && !bsm_spec_is_symbol(&args[2]);
 }
 
+bool bsm_spec_is_fill(const bsm_schema *schema) {
+  static const char *const names[] = {"aten::zero_", "aten::fill_.Scalar",
+                                      "aten::fill_.Tensor", NULL};
+  return bsm_name_in(schema->qualified, names);
+}
+
 bool bsm_spec_is_geometric(const bsm_schema *schema) {
   static const char *const names[] = {"aten::unsqueeze_",
                                       "aten::squeeze_",

@@ -16,6 +16,8 @@ bool bsm_spec_writes_tensor(const bsm_schema *schema, size_t *which);
 bool bsm_spec_writes_container(const bsm_schema *schema, size_t *which);
 /* Dropout of an evaluated model. */
 bool bsm_spec_writes_nothing(const bsm_schema *schema, const bsm_ivalue *args);
+/* Whether an op writes one value everywhere: it may reach an element twice. */
+bool bsm_spec_is_fill(const bsm_schema *schema);
 /* unsqueeze_, t_, ...: the tensor's own geometry changes. */
 bool bsm_spec_is_geometric(const bsm_schema *schema);
 /* Whether result `i` is a container that the op has made: items that it passes

@@ -18,9 +18,10 @@ enum {
   MIN_SAMPLES = 64, /* shapes that are tried, by the size of the graph */
   MAX_SAMPLES = 512,
   ALL_NODES = 500000,
-  PER_SITE = 2,      /* new worlds for one check, in one round */
-  PER_ROUND = 8,     /* and for all */
-  MAX_NODES = 200000 /* run for one shape */
+  FEWEST_SAMPLES = 8, /* of graphs whose loops take longer than that */
+  PER_SITE = 2,       /* new worlds for one check, in one round */
+  PER_ROUND = 8,      /* and for all */
+  MAX_NODES = 200000  /* run for one shape */
 };
 
 typedef enum verdict {
@@ -31,7 +32,7 @@ typedef enum verdict {
 
 typedef struct shape_run {
   const bsm_aten_library *aten;
-  const bsm_ir_ctx *cx;
+  bsm_ir_ctx *cx;
   bsm_arena *arena; /* of this shape */
   bsm_ivalue *values;
   bool literal; /* tensors are written to: only their shapes are known */
@@ -139,13 +140,15 @@ static bsm_status run_op(shape_run *t, const bsm_node *node) {
   BSM_TRY_ALLOC(outs);
   bsm_op_ctx cx = {.arena = t->arena,
                    .no_data = bsm_node_draws(node, t->aten),
-                   .max_tensor_bytes = (size_t)t->cx->limits.max_tensor_bytes};
+                   .max_tensor_bytes = (size_t)t->cx->limits.max_tensor_bytes,
+                   .work = &t->cx->work};
+  t->cx->work.refused = false;
   bsm_status st = bsm_world_call(&cx, op, args, node->inputs.len, outs, n);
   if (bsm_status_code(st) == BSM_OUT_OF_MEMORY) {
     return st;
   }
   if (st) {
-    if (bsm_status_code(st) != BSM_DATA_DEPENDENT) {
+    if (bsm_status_code(st) != BSM_DATA_DEPENDENT && !t->cx->work.refused) {
       t->verdict = VERDICT_REFUSED;
       t->site = node;
       t->why = bsm_arena_strdup(t->arena, bsm_status_message(st));
@@ -391,8 +394,8 @@ static void widen_results(const shape_run *t, bsm_lowered *lowered) {
 }
 
 static bsm_status try_shape(bsm_lowered *lowered, const bsm_aten_library *aten,
-                            uint32_t shape, bsm_arena *arena, verdict *out,
-                            const bsm_node **site) {
+                            uint32_t shape, bsm_arena *arena, size_t *nodes,
+                            verdict *out, const bsm_node **site) {
   const bsm_graph *graph = lowered->graph;
   shape_run t = {.aten = aten,
                  .cx = graph->cx,
@@ -405,6 +408,7 @@ static bsm_status try_shape(bsm_lowered *lowered, const bsm_aten_library *aten,
   }
   BSM_TRY(set_inputs(&t, lowered, shape));
   BSM_TRY(run_block(&t, graph->block, 0));
+  *nodes += t.nodes;
   if (t.verdict == VERDICT_FINE) {
     widen_results(&t, lowered);
   } else if (t.verdict == VERDICT_REFUSED) {
@@ -452,12 +456,18 @@ static uint32_t sample_count(const bsm_graph *graph) {
                                : (uint32_t)count;
 }
 
+/* Whether to try another shape: loops over sizes run many nodes. */
+static bool goes_on(uint32_t tried, size_t nodes) {
+  return nodes < ALL_NODES || tried < FEWEST_SAMPLES ||
+         (tried < MIN_SAMPLES && nodes < 2 * ALL_NODES);
+}
+
 bsm_status bsm_find_counterexamples(bsm_lowered *lowered,
                                     const bsm_aten_library *aten,
                                     bsm_world_samples *samples, bool *found) {
   const size_t room = BSM_MAX_WORLDS - BSM_FIRST_WORLDS;
   const bsm_node *sites[PER_ROUND], *site = NULL;
-  size_t count = 0;
+  size_t count = 0, nodes = 0;
   bsm_arena arena;
   bsm_status st = BSM_OK;
   *found = false;
@@ -466,14 +476,14 @@ bsm_status bsm_find_counterexamples(bsm_lowered *lowered,
   }
   bsm_arena_init(&arena, lowered->graph->cx->arena->allocator);
   const uint32_t samples_to_try = sample_count(lowered->graph);
-  for (uint32_t k = 0; k < samples_to_try && !st; k++) {
+  for (uint32_t k = 0; k < samples_to_try && goes_on(k, nodes) && !st; k++) {
     const uint32_t shape = BSM_FIRST_WORLDS + k;
     const bsm_arena_mark mark = bsm_arena_get_mark(&arena);
     verdict v = VERDICT_FINE;
     if (is_sample(samples, shape)) {
       continue;
     }
-    st = try_shape(lowered, aten, shape, &arena, &v, &site);
+    st = try_shape(lowered, aten, shape, &arena, &nodes, &v, &site);
     bsm_arena_rewind(&arena, mark);
     if (!st && v == VERDICT_COUNTEREXAMPLE && samples->count < room &&
         count < PER_ROUND && is_wanted(site, sites, count)) {

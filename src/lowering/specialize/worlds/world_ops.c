@@ -14,6 +14,7 @@
 #include "lowering/specialize/memory/emit_op.h"
 #include "lowering/specialize/memory/symbol_views.h"
 #include "lowering/specialize/values/literal_policy.h"
+#include "lowering/specialize/values/reference_op.h"
 #include "lowering/specialize/values/schema_query.h"
 #include "lowering/specialize/worlds/world_data.h"
 #include "lowering/specialize/worlds/world_results.h"
@@ -113,13 +114,14 @@ static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op, bool draws,
     if (!*known) {
       return BSM_OK;
     }
-    bsm_op_ctx cx = {
-        .arena = s->cx->arena,
-        .no_data = draws,
-        .logger = s->logger,
-        .max_tensor_bytes = (size_t)s->cx->limits.max_tensor_bytes};
+    bsm_op_ctx cx = {.arena = s->cx->arena,
+                     .no_data = draws,
+                     .logger = s->logger,
+                     .max_tensor_bytes = (size_t)s->cx->limits.max_tensor_bytes,
+                     .work = &s->cx->work};
+    s->cx->work.refused = false;
     bsm_status st = bsm_world_call(&cx, op, own, n, r->rows[w], n_outs);
-    if (bsm_status_code(st) == BSM_DATA_DEPENDENT) {
+    if (bsm_status_code(st) == BSM_DATA_DEPENDENT || bsm_spec_is_left(s, st)) {
       bsm_status_free(st);
       *known = false;
       return BSM_OK;

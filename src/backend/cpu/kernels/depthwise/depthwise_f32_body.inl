@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bodies of depthwise_f32.h. Window, stride and the block of outputs are
- * constants of each instance; channels go by vectors. Of square windows the last
- * vector reaches back into the one before and stores what is left, so that all
- * go the same way; where there are fewer channels than a vector holds, and with
- * any window, it is masked. */
+ * constants of each instance; channels go by vectors. Of square windows the
+ * last vector reaches back into the one before and stores what is left, so that
+ * all go the same way; where there are fewer channels than a vector holds, and
+ * with any window, it is masked. */
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 #include "backend/cpu/kernels/simd/unroll.h"
 
@@ -194,14 +194,14 @@ VF_INLINE void square_vector(const bsm_k_depthwise_args *t, const int window,
 
 VF_INLINE void square_row(const bsm_k_depthwise_args *t, const int window,
                           const int stride, const int rows) {
-  if (t->channels < VF_W) {
+  if (VF_W > 1 && t->channels < VF_W) {
     const channels k = channels_at(t, 0, t->channels, 0);
     square_vector(t, window, stride, rows, &k);
     return;
   }
   for (int64_t c = 0; c < t->channels; c += VF_W) {
     const int64_t last = t->channels - VF_W;
-    const int64_t skip = c > last ? c - last : 0;
+    const int64_t skip = VF_W > 1 && c > last ? c - last : 0;
     const channels k = channels_at(t, c - skip, VF_W, skip);
     square_vector(t, window, stride, rows, &k);
   }
@@ -291,6 +291,8 @@ static void any(const bsm_k_depthwise_args *t) {
 /* Outputs of a row that are summed at once: images are most often of multiples
  * of 7 pixels. */
 #define GROUPS_BLOCK 7
+/* Of a vector's part behind the others: groups seldom leave one of few maps. */
+#define REST_BLOCK (VF_W == 16 ? GROUPS_BLOCK : 3)
 
 /* Where input map `i` of its group is for each channel of a vector: an element
  * of the vector of input channels; or where groups fill whole vectors, one map
@@ -298,18 +300,19 @@ static void any(const bsm_k_depthwise_args *t) {
 typedef struct group {
   vi lanes;     /* the first map of each channel's group */
   int64_t base; /* the first map of the only group */
+  int64_t c, n; /* the vector's channels */
 } group;
 
 VF_INLINE group group_of(const bsm_k_depthwise_args *t) {
   float first[VF_W];
   for (int64_t i = 0; i < VF_W; i++) first[i] = (float)(i - i % t->maps);
-  return (group){vf_to_int(vf_load(first)), 0};
+  return (group){vf_to_int(vf_load(first)), 0, 0, VF_W};
 }
 
-VF_INLINE vf spread(const float *x, const channels *k, const group *g,
-                    int64_t i, vi lanes, const int whole) {
+VF_INLINE vf spread(const float *x, const group *g, int64_t i, vi lanes,
+                    const int whole) {
   return whole ? vf_set(x[g->base + i])
-               : vf_permute(load(x + k->c, k->n), lanes);
+               : vf_permute(load(x + g->c, g->n), lanes);
 }
 
 /* The weights of vector c, at the first tap and map. */
@@ -317,11 +320,19 @@ VF_INLINE const float *group_weights(const bsm_k_depthwise_args *t, int64_t c) {
   return t->w + c / 16 * t->w_panel + c % 16;
 }
 
-VF_INLINE void groups_block(const bsm_k_depthwise_args *t, const channels *k,
-                            const group *g, const int stride, const int whole,
-                            const int pixels, int64_t p) {
+/* The constants of the vector are loaded here: held while products are summed,
+ * they would take registers from the pixels. */
+VF_INLINE void finish_groups(const bsm_k_depthwise_args *t, const group *g,
+                             const vf *acc, int64_t p, const int pixels) {
+  const channels k = channels_at(t, g->c, g->n, 0);
+  finish(t, &k, acc, 0, p, pixels);
+}
+
+VF_INLINE void groups_block(const bsm_k_depthwise_args *t, const group *g,
+                            const int stride, const int whole, const int pixels,
+                            int64_t p) {
   const int64_t maps = t->maps, tap = maps * 16;
-  const float *w = group_weights(t, k->c);
+  const float *w = group_weights(t, g->c);
   vf acc[GROUPS_BLOCK];
   UNROLL
   for (int q = 0; q < pixels; q++) acc[q] = vf_zero();
@@ -335,7 +346,7 @@ VF_INLINE void groups_block(const bsm_k_depthwise_args *t, const channels *k,
                           vf_load(at + 2 * tap)};
       UNROLL
       for (int j = 0; j < (pixels - 1) * stride + 3; j++) {
-        const vf v = spread(x[j], k, g, i, lanes, whole);
+        const vf v = spread(x[j], g, i, lanes, whole);
         UNROLL
         for (int q = 0; q < pixels; q++) {
           const int at_tap = j - q * stride;
@@ -346,28 +357,30 @@ VF_INLINE void groups_block(const bsm_k_depthwise_args *t, const channels *k,
       lanes = vi_add(lanes, vi_set(1));
     }
   }
-  finish(t, k, acc, 0, p, pixels);
+  finish_groups(t, g, acc, p, pixels);
 }
 
 VF_INLINE void groups_vector(const bsm_k_depthwise_args *t, group g,
                              const int stride, const int whole, int64_t c,
-                             int64_t n) {
-  const channels k = channels_at(t, c, n, 0);
+                             int64_t n, const int most) {
   g.base = c - c % t->maps;
+  g.c = c;
+  g.n = n;
   int64_t p = 0;
-  for (; p + GROUPS_BLOCK <= t->pixels; p += GROUPS_BLOCK) {
-    groups_block(t, &k, &g, stride, whole, GROUPS_BLOCK, p);
+  for (; p + most <= t->pixels; p += most) {
+    groups_block(t, &g, stride, whole, most, p);
   }
-  for (; p + 3 <= t->pixels; p += 3) {
-    groups_block(t, &k, &g, stride, whole, 3, p);
+  if (most > 3) {
+    for (; p + 3 <= t->pixels; p += 3) {
+      groups_block(t, &g, stride, whole, 3, p);
+    }
   }
-  for (; p < t->pixels; p++) groups_block(t, &k, &g, stride, whole, 1, p);
+  for (; p < t->pixels; p++) groups_block(t, &g, stride, whole, 1, p);
 }
 
-VF_INLINE void any_groups_block(const bsm_k_depthwise_args *t,
-                                const channels *k, const group *g,
+VF_INLINE void any_groups_block(const bsm_k_depthwise_args *t, const group *g,
                                 const int whole, const int pixels, int64_t p) {
-  const float *w = group_weights(t, k->c);
+  const float *w = group_weights(t, g->c);
   vf acc[GROUPS_BLOCK];
   UNROLL
   for (int q = 0; q < pixels; q++) acc[q] = vf_zero();
@@ -379,23 +392,31 @@ VF_INLINE void any_groups_block(const bsm_k_depthwise_args *t,
       const vf a = vf_load(w);
       UNROLL
       for (int q = 0; q < pixels; q++) {
-        acc[q] = vf_fma(a, spread(x[q], k, g, i, lanes, whole), acc[q]);
+        acc[q] = vf_fma(a, spread(x[q], g, i, lanes, whole), acc[q]);
       }
       lanes = vi_add(lanes, vi_set(1));
     }
   }
-  finish(t, k, acc, 0, p, pixels);
+  finish_groups(t, g, acc, p, pixels);
 }
 
 VF_INLINE void any_groups_vector(const bsm_k_depthwise_args *t, group g,
-                                 const int whole, int64_t c, int64_t n) {
-  const channels k = channels_at(t, c, n, 0);
+                                 const int whole, int64_t c, int64_t n,
+                                 const int most) {
   g.base = c - c % t->maps;
+  g.c = c;
+  g.n = n;
   int64_t p = 0;
-  for (; p + GROUPS_BLOCK <= t->pixels; p += GROUPS_BLOCK) {
-    any_groups_block(t, &k, &g, whole, GROUPS_BLOCK, p);
+  for (; p + most <= t->pixels; p += most) {
+    any_groups_block(t, &g, whole, most, p);
   }
-  for (; p < t->pixels; p++) any_groups_block(t, &k, &g, whole, 1, p);
+  for (; p < t->pixels; p++) any_groups_block(t, &g, whole, 1, p);
+}
+
+/* Whether groups fill vectors, as those of 8 maps fill vectors of 8. They leave
+ * no part of one. */
+VF_INLINE int groups_fill(const bsm_k_depthwise_args *t) {
+  return VF_W == 1 || (VF_W <= 8 && t->maps >= VF_W);
 }
 
 VF_INLINE void groups_row(const bsm_k_depthwise_args *t, const int stride,
@@ -403,17 +424,16 @@ VF_INLINE void groups_row(const bsm_k_depthwise_args *t, const int stride,
   const group g = group_of(t);
   int64_t c = 0;
   for (; c + VF_W <= t->channels; c += VF_W) {
-    groups_vector(t, g, stride, whole, c, VF_W);
+    groups_vector(t, g, stride, whole, c, VF_W, GROUPS_BLOCK);
   }
-  if (c < t->channels) {
-    groups_vector(t, g, stride, whole, c, t->channels - c);
+  if (!whole && c < t->channels) {
+    groups_vector(t, g, stride, whole, c, t->channels - c, REST_BLOCK);
   }
 }
 
-/* Groups of 8 fill vectors of 8. */
 #define SQUARE_GROUPS(stride)                                         \
   static void square_groups_##stride(const bsm_k_depthwise_args *t) { \
-    if (VF_W <= 8 && t->maps >= VF_W) {                               \
+    if (groups_fill(t)) {                                             \
       groups_row(t, stride, 1);                                       \
     } else {                                                          \
       groups_row(t, stride, 0);                                       \
@@ -426,23 +446,25 @@ VF_INLINE void any_groups_row(const bsm_k_depthwise_args *t, const int whole) {
   const group g = group_of(t);
   int64_t c = 0;
   for (; c + VF_W <= t->channels; c += VF_W) {
-    any_groups_vector(t, g, whole, c, VF_W);
+    any_groups_vector(t, g, whole, c, VF_W, GROUPS_BLOCK);
   }
-  if (c < t->channels) any_groups_vector(t, g, whole, c, t->channels - c);
+  if (!whole && c < t->channels) {
+    any_groups_vector(t, g, whole, c, t->channels - c, REST_BLOCK);
+  }
 }
 
 static void any_groups(const bsm_k_depthwise_args *t) {
-  if (VF_W <= 8 && t->maps >= VF_W) {
+  if (groups_fill(t)) {
     any_groups_row(t, 1);
   } else {
     any_groups_row(t, 0);
   }
 }
 
-#define SQUARE(window, stride, rows)              \
+#define SQUARE(window, stride, rows)               \
   static void square_##window##_##stride##_##rows( \
-      const bsm_k_depthwise_args *t) {            \
-    square_row(t, window, stride, rows);          \
+      const bsm_k_depthwise_args *t) {             \
+    square_row(t, window, stride, rows);           \
   }
 
 SQUARE(3, 1, 1)

@@ -70,15 +70,16 @@ typedef void bsm_k_gemm_fn(const bsm_k_gemm_args *args);
 
 typedef struct bsm_k_gemm {
   const char *name;
-  int32_t max_rows;    /* of a tile */
-  int32_t columns;     /* of a full tile: 16 or 32 */
-  int32_t fetch_steps; /* of K for each line that is fetched; 0: never */
+  int32_t max_rows;     /* of a tile */
+  int32_t columns;      /* of a full tile: 16 or 32 */
+  int32_t fetch_steps;  /* of K for each line that is fetched; 0: never */
+  int32_t thin_columns; /* of a thin tile: 16 or 32 */
   /* [rows - 1]: tiles of `columns`, of one panel, and of its first half. */
   bsm_k_gemm_fn *full[BSM_K_GEMM_MAX_ROWS];
   bsm_k_gemm_fn *single[BSM_K_GEMM_MAX_ROWS];
   bsm_k_gemm_fn *half[BSM_K_GEMM_MAX_ROWS];
-  /* [rows - 1]: one panel, K split over several accumulators: for few rows,
-   * where B is read once. */
+  /* [rows - 1]: K split over several accumulators: for few rows, where B is
+   * read once. */
   bsm_k_gemm_fn *thin[BSM_K_GEMM_MAX_THIN];
 } bsm_k_gemm;
 

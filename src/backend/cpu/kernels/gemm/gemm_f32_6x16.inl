@@ -22,5 +22,6 @@ const bsm_k_gemm JOIN(bsm_k_gemm_, BSM_K_SUFFIX) = {
     .full = ROWS,
     .single = ROWS,
     .half = {half_1, half_2, half_3, half_4, half_5, half_6},
+    .thin_columns = BSM_K_PANEL * THIN_PANELS,
     .thin = {thin_1, thin_2, thin_3, thin_4}};
 /* clang-format on */

@@ -14,7 +14,7 @@
   X(9, panels) X(10, panels) X(11, panels) X(12, panels)
 ROWS(TILE, 2)
 ROWS(TILE, 1)
-THIN(1, 8) THIN(2, 8) THIN(3, 4) THIN(4, 4)
+THIN(1, 4) THIN(2, 4) THIN(3, 2) THIN(4, 2)
 #define NAME(rows, panels) tile_##rows##x##panels,
 #define HALF_NAME(rows) bsm_k_gemm_half_avx512_##rows,
 
@@ -26,5 +26,6 @@ const bsm_k_gemm bsm_k_gemm_avx512 = {
     .full = {ROWS(NAME, 2)},
     .single = {ROWS(NAME, 1)},
     .half = {BSM_K_GEMM_HALF_AVX512(HALF_NAME)},
+    .thin_columns = BSM_K_PANEL * THIN_PANELS,
     .thin = {thin_1, thin_2, thin_3, thin_4}};
 /* clang-format on */

@@ -24,20 +24,11 @@
 /* Vectors in a panel. */
 #define PV (BSM_K_PANEL / VF_W)
 
-/* The floats of vector `v` of a row of n; zeros behind its end. */
-VF_INLINE vf load_vector(const float *row, int v, int64_t n) {
-  const int64_t rest = n - v * VF_W;
-  if (rest >= VF_W) return vf_load(row + v * VF_W);
-  return rest > 0 ? vf_load_n(row + v * VF_W, rest) : vf_zero();
-}
-
-VF_INLINE void store_vector(float *row, int v, int64_t n, vf x) {
-  const int64_t rest = n - v * VF_W;
-  if (rest >= VF_W) {
-    vf_store(row + v * VF_W, x);
-  } else if (rest > 0) {
-    vf_store_n(row + v * VF_W, x, rest);
-  }
+/* What the vectors of a row of n have of it; behind its end nothing is
+ * touched. Each is made once for all rows of a tile. */
+VF_INLINE void parts_of(int64_t n, vp *parts, const int vectors) {
+  UNROLL
+  for (int v = 0; v < vectors; v++) parts[v] = vp_first(n - v * VF_W);
 }
 
 #define FOR_TILE                        \
@@ -53,6 +44,8 @@ VF_INLINE void finish_tile(const bsm_k_gemm_args *t,
   const uint32_t flags = t->flags;
   const int64_t n = t->n;
   const bool whole = n >= vectors * VF_W;
+  vp parts[2 * PV];
+  parts_of(n, parts, vectors);
   if (flags & BSM_K_GEMM_SCALE) {
     const vf scale = vf_set(t->scale);
     FOR_TILE acc[i][v] = vf_mul(acc[i][v], scale);
@@ -60,14 +53,16 @@ VF_INLINE void finish_tile(const bsm_k_gemm_args *t,
   if (flags & BSM_K_GEMM_BIAS) {
     vf bias[2 * PV];
     UNROLL
-    for (int v = 0; v < vectors; v++) bias[v] = load_vector(t->bias, v, n);
+    for (int v = 0; v < vectors; v++) {
+      bias[v] = vf_load_p(t->bias + v * VF_W, parts[v]);
+    }
     FOR_TILE acc[i][v] = vf_add(acc[i][v], bias[v]);
   }
   if (flags & BSM_K_GEMM_RESIDUAL) {
     UNROLL
     for (int i = 0; i < rows; i++) {
       const float *r = t->residual[i] + t->residual_offset;
-      if (whole) {
+      if (whole && VF_PARTS_COST) {
         UNROLL
         for (int v = 0; v < vectors; v++) {
           acc[i][v] = vf_add(acc[i][v], vf_load(r + v * VF_W));
@@ -75,7 +70,7 @@ VF_INLINE void finish_tile(const bsm_k_gemm_args *t,
       } else {
         UNROLL
         for (int v = 0; v < vectors; v++) {
-          acc[i][v] = vf_add(acc[i][v], load_vector(r, v, n));
+          acc[i][v] = vf_add(acc[i][v], vf_load_p(r + v * VF_W, parts[v]));
         }
       }
     }
@@ -85,11 +80,24 @@ VF_INLINE void finish_tile(const bsm_k_gemm_args *t,
     FOR_TILE acc[i][v] = vf_max(lo, acc[i][v]);
     if (t->hi < __builtin_inff()) FOR_TILE acc[i][v] = vf_min(hi, acc[i][v]);
   }
+  float *const *c = t->c;
   const int64_t offset = t->c_offset;
   if (whole) {
-    FOR_TILE vf_store(t->c[i] + offset + v * VF_W, acc[i][v]);
-  } else {
-    FOR_TILE store_vector(t->c[i] + offset, v, n, acc[i][v]);
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+      float *to = c[i] + offset;
+      UNROLL
+      for (int v = 0; v < vectors; v++) vf_store(to + v * VF_W, acc[i][v]);
+    }
+    return;
+  }
+  UNROLL
+  for (int i = 0; i < rows; i++) {
+    float *to = c[i] + offset;
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+      vf_store_p(to + v * VF_W, acc[i][v], parts[v]);
+    }
   }
 }
 
@@ -98,18 +106,22 @@ VF_INLINE void start_tile(const bsm_k_gemm_args *t,
                           vf acc[BSM_K_GEMM_MAX_ROWS][2 * PV], const int rows,
                           const int vectors) {
   const int64_t n = t->n;
+  vp parts[2 * PV];
+  parts_of(n, parts, vectors);
   FOR_TILE acc[i][v] = vf_zero();
   if (t->flags & BSM_K_GEMM_BIAS_FIRST) {
     vf bias[2 * PV];
     UNROLL
-    for (int v = 0; v < vectors; v++) bias[v] = load_vector(t->bias, v, n);
+    for (int v = 0; v < vectors; v++) {
+      bias[v] = vf_load_p(t->bias + v * VF_W, parts[v]);
+    }
     FOR_TILE acc[i][v] = bias[v];
   }
   if (t->flags & BSM_K_GEMM_ACCUMULATE) {
-    if (n >= vectors * VF_W) {
+    if (n >= vectors * VF_W && VF_PARTS_COST) {
       FOR_TILE acc[i][v] = vf_load(t->from[i] + v * VF_W);
     } else {
-      FOR_TILE acc[i][v] = load_vector(t->from[i], v, n);
+      FOR_TILE acc[i][v] = vf_load_p(t->from[i] + v * VF_W, parts[v]);
     }
   }
 }
@@ -196,24 +208,33 @@ VF_INLINE void gemm_tile(const bsm_k_gemm_args *t, const int rows,
   finish_tile(t, acc, rows, vectors);
 }
 
-/* A tile of one panel and few rows: `split` partial sums over K hide the
- * latency of the multiply-add, and B is one stream, which the processor follows
- * by itself: asking for it ahead takes a third longer from the last-level
- * cache.
- */
+/* Panels of a tile of few rows. */
+#if VF_W == 16
+#define THIN_PANELS 2
+#else
+#define THIN_PANELS 1
+#endif
+
+/* A tile of few rows: `split` partial sums over K hide the latency of the
+ * multiply-add. The panels of B are streams, which the processor follows by
+ * itself: asking for them ahead takes a third longer from the last-level cache,
+ * but two at once come faster than one after the other. Where there is one
+ * panel, it is read twice. */
 VF_INLINE void gemm_thin(const bsm_k_gemm_args *t, const int rows,
                          const int split) {
+  const int vectors = THIN_PANELS * PV;
   vf sum[BSM_K_GEMM_MAX_ROWS][2 * PV];
-  vf acc[BSM_K_GEMM_MAX_THIN][8][PV];
-  start_tile(t, sum, rows, PV);
+  vf acc[BSM_K_GEMM_MAX_THIN][8][THIN_PANELS * PV];
+  const int64_t panel = t->n > BSM_K_PANEL ? t->b_panel : 0;
+  start_tile(t, sum, rows, vectors);
   UNROLL
   for (int i = 0; i < rows; i++) {
     UNROLL
-    for (int v = 0; v < PV; v++) acc[i][0][v] = sum[i][v];
+    for (int v = 0; v < vectors; v++) acc[i][0][v] = sum[i][v];
     UNROLL
     for (int s = 1; s < split; s++) {
       UNROLL
-      for (int v = 0; v < PV; v++) acc[i][s][v] = vf_zero();
+      for (int v = 0; v < vectors; v++) acc[i][s][v] = vf_zero();
     }
   }
   const int64_t kc = t->kc;
@@ -227,8 +248,9 @@ VF_INLINE void gemm_thin(const bsm_k_gemm_args *t, const int rows,
       UNROLL
       for (int s = 0; s < split; s++) {
         UNROLL
-        for (int v = 0; v < PV; v++) {
-          const vf y = vf_load(b + s * BSM_K_PANEL + v * VF_W);
+        for (int v = 0; v < vectors; v++) {
+          const vf y = vf_load(b + (v / PV) * panel + s * BSM_K_PANEL +
+                               (v % PV) * VF_W);
           UNROLL
           for (int i = 0; i < rows; i++) {
             acc[i][s][v] = vf_fma(vf_set(a[i][k + s]), y, acc[i][s][v]);
@@ -237,10 +259,11 @@ VF_INLINE void gemm_thin(const bsm_k_gemm_args *t, const int rows,
       }
       b += split * BSM_K_PANEL;
     }
+    ROLLED
     for (; k < kc; k++) {
       UNROLL
-      for (int v = 0; v < PV; v++) {
-        const vf y = vf_load(b + v * VF_W);
+      for (int v = 0; v < vectors; v++) {
+        const vf y = vf_load(b + (v / PV) * panel + (v % PV) * VF_W);
         UNROLL
         for (int i = 0; i < rows; i++) {
           acc[i][0][v] = vf_fma(vf_set(a[i][k]), y, acc[i][0][v]);
@@ -254,14 +277,14 @@ VF_INLINE void gemm_thin(const bsm_k_gemm_args *t, const int rows,
     UNROLL
     for (int s = 1; s < split; s++) {
       UNROLL
-      for (int v = 0; v < PV; v++) {
+      for (int v = 0; v < vectors; v++) {
         acc[i][0][v] = vf_add(acc[i][0][v], acc[i][s][v]);
       }
     }
     UNROLL
-    for (int v = 0; v < PV; v++) sum[i][v] = acc[i][0][v];
+    for (int v = 0; v < vectors; v++) sum[i][v] = acc[i][0][v];
   }
-  finish_tile(t, sum, rows, PV);
+  finish_tile(t, sum, rows, vectors);
 }
 
 /* Tiles of one or two panels, and of the first half of one. */

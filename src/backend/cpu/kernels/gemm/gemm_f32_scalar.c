@@ -66,4 +66,5 @@ const bsm_k_gemm bsm_k_gemm_scalar = {
     .full = {tile_1, tile_2, tile_3, tile_4},
     .single = {tile_1, tile_2, tile_3, tile_4},
     .half = {tile_1, tile_2, tile_3, tile_4},
+    .thin_columns = BSM_K_PANEL,
     .thin = {tile_1, tile_2, tile_3, tile_4}};

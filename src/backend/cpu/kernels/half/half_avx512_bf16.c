@@ -45,49 +45,56 @@ INLINE __m512 widened(__m512i halves, const int upper) {
       _mm512_slli_epi32(_mm512_cvtepu16_epi32(part), 16));
 }
 
-/* Two vectors of a row, of which `n` columns count. */
-INLINE void finish_pair(const bsm_k_half_finish *t, int64_t row, int64_t c,
-                        const int adds) {
-  const int64_t rest = t->n - c;
-  const __mmask32 kept =
-      rest >= 32 ? UINT32_MAX : (__mmask32)((1u << (uint32_t)rest) - 1);
+/* Two vectors of all rows, from column c on; columns that are not `kept` do not
+ * count. What rows share stays in registers. */
+INLINE void finish_columns(const bsm_k_half_finish *t, int64_t c,
+                           const __mmask32 kept, const int adds,
+                           const int scales) {
   const __mmask16 second = (__mmask16)(kept >> 16);
   const __m512 scale = _mm512_set1_ps(t->scale);
   const __m512 lo = _mm512_set1_ps(t->lo), hi = _mm512_set1_ps(t->hi);
-  float *sums = t->sums + row * t->sums_stride + c;
-  __m512 v[2] = {
-      _mm512_mul_ps(_mm512_loadu_ps(sums), scale),
-      _mm512_mul_ps(_mm512_maskz_loadu_ps(second, sums + 16), scale)};
-  if (t->bias) {
-    v[0] = _mm512_add_ps(v[0], _mm512_loadu_ps(t->bias + c));
-    v[1] = _mm512_add_ps(v[1], _mm512_maskz_loadu_ps(second, t->bias + c + 16));
-  }
-  if (adds) {
-    const __m512i r =
-        _mm512_maskz_loadu_epi16(kept, t->residual[row] + t->column + c);
-    v[0] = _mm512_add_ps(v[0], widened(r, 0));
-    v[1] = _mm512_add_ps(v[1], widened(r, 1));
-  }
-  for (int i = 0; i < 2; i++) {
-    v[i] = _mm512_min_ps(hi, _mm512_max_ps(lo, v[i]));
-  }
-  if (t->y) {
-    _mm512_mask_storeu_epi16(t->y[row] + t->column + c, kept,
-                             (__m512i)_mm512_cvtne2ps_pbh(v[1], v[0]));
-  } else {
-    _mm512_storeu_ps(sums, v[0]);
-    _mm512_mask_storeu_ps(sums + 16, second, v[1]);
+  const __m512 zero = _mm512_setzero_ps();
+  const __m512 bias[2] = {
+      t->bias ? _mm512_loadu_ps(t->bias + c) : zero,
+      t->bias ? _mm512_maskz_loadu_ps(second, t->bias + c + 16) : zero};
+  const int64_t stride = t->sums_stride, at = t->column + c, rows = t->rows;
+  float *sums = t->sums + c;
+  uint16_t *const *y = t->y;
+  for (int64_t row = 0; row < rows; row++, sums += stride) {
+    __m512 v[2] = {_mm512_loadu_ps(sums),
+                   _mm512_maskz_loadu_ps(second, sums + 16)};
+    __m512i r = _mm512_setzero_si512();
+    if (adds) r = _mm512_maskz_loadu_epi16(kept, t->residual[row] + at);
+    for (int i = 0; i < 2; i++) {
+      if (scales) v[i] = _mm512_mul_ps(v[i], scale);
+      v[i] = _mm512_add_ps(v[i], bias[i]);
+      if (adds) v[i] = _mm512_add_ps(v[i], widened(r, i));
+      v[i] = _mm512_min_ps(hi, _mm512_max_ps(lo, v[i]));
+    }
+    if (y) {
+      _mm512_mask_storeu_epi16(y[row] + at, kept,
+                               (__m512i)_mm512_cvtne2ps_pbh(v[1], v[0]));
+    } else {
+      _mm512_storeu_ps(sums, v[0]);
+      _mm512_mask_storeu_ps(sums + 16, second, v[1]);
+    }
   }
 }
 
 static void finish_rows(const bsm_k_half_finish *t) {
-  for (int64_t row = 0; row < t->rows; row++) {
-    for (int64_t c = 0; c < t->n; c += 32) {
+  for (int64_t c = 0; c < t->n; c += 32) {
+    const int64_t rest = t->n - c;
+    const __mmask32 kept =
+        rest >= 32 ? UINT32_MAX : (__mmask32)((1u << (uint32_t)rest) - 1);
+    const bool scales = !(t->scale >= 1.0f && t->scale <= 1.0f);
+    if (scales || t->residual) {
       if (t->residual) {
-        finish_pair(t, row, c, 1);
+        finish_columns(t, c, kept, 1, 1);
       } else {
-        finish_pair(t, row, c, 0);
+        finish_columns(t, c, kept, 0, 1);
       }
+    } else {
+      finish_columns(t, c, kept, 0, 0);
     }
   }
 }

@@ -58,6 +58,7 @@ typedef struct bsm_k_int8_depthwise {
   const int32_t *offset; /* [BSM_K_INT8_MAX_COLUMNS] */
   int32_t *sums;         /* [rows][BSM_K_INT8_MAX_COLUMNS] */
 } bsm_k_int8_depthwise;
+typedef void bsm_k_int8_depthwise_kernel(const bsm_k_int8_depthwise *args);
 
 /* Whether a pair of weights may be multiplied by any two uint8 and summed in an
  * int16: what is positive in it, and what is negative, is at most 128. */
@@ -75,7 +76,7 @@ typedef struct bsm_k_int8_product {
   void (*tile)(const bsm_k_int8_tile *args);
   /* Of BSM_K_INT8_MAX_COLUMNS columns and at most BSM_K_INT8_MAX_TAPS taps;
    * NULL: there is no such kernel. */
-  void (*depthwise)(const bsm_k_int8_depthwise *args);
+  bsm_k_int8_depthwise_kernel *depthwise;
 } bsm_k_int8_product;
 
 /* How floats become uint8: clamp(round(x * inverse) + zero, least, greatest),
@@ -150,7 +151,7 @@ typedef struct bsm_k_int8 {
   const bsm_k_int8_product *vnni;
   uint32_t vnni_isa;
   const bsm_k_int8_tile_product *tiles; /* NULL: none, whatever the CPU has */
-  void (*depthwise)(const bsm_k_int8_depthwise *args);
+  bsm_k_int8_depthwise_kernel *depthwise;
   void (*finish)(const bsm_k_int8_finish *args);
   /* The same to bytes, without a residual of floats, where clamps do not
    * exclude each other and nothing exceeds an int32; NULL: there is none. */
@@ -160,10 +161,15 @@ typedef struct bsm_k_int8 {
                    uint8_t *y);
   /* y[i] = max(y[i], x[i]) for i < n. */
   void (*greatest)(const uint8_t *x, int64_t n, uint8_t *y);
-  /* y[i] = x[i] as a float; the low byte of x[i] without its fraction. */
-  void (*widen)(const uint8_t *x, int64_t n, float *y);
-  void (*widen_signed)(const int8_t *x, int64_t n, float *y);
+  /* y[i] = (x[i] - zero) * scale, each rounded. */
+  void (*widen)(const uint8_t *x, int64_t n, float zero, float scale, float *y);
+  void (*widen_signed)(const int8_t *x, int64_t n, float zero, float scale,
+                       float *y);
+  /* y[i] = the low byte of x[i] without its fraction. */
   void (*narrow)(const float *x, int64_t n, uint8_t *y);
+  /* y[i] = table[x[i]]; of 256 bytes. */
+  void (*look_up)(const uint8_t *x, int64_t n, const uint8_t *table,
+                  uint8_t *y);
 } bsm_k_int8;
 
 BSM_K_FAMILY(int8)

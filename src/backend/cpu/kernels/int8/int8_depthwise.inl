@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Depthwise convolution by the instruction that adds products of four bytes:
- * the bytes of four taps are brought side by side, for 32 maps in vectors of 32
- * bytes. DOT_OF_TAPS(sums, a, b) is that instruction. */
+/* Depthwise convolution by sums of products of four bytes: the bytes of four
+ * taps are brought side by side, for 32 maps in vectors of 32 bytes. The file
+ * that includes this defines
+ *   DOT_OF_TAPS(sums, a, b)   sums + the products of the bytes a and weights b
+ *   TAP_WEIGHTS, WEIGHTS_OF(bytes)   what b is, and how it is made of bytes */
 #include <immintrin.h>
 
 #include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/simd/unroll.h"
 
+#define INLINE static inline __attribute__((always_inline))
 #define TAPS 4
 #define PARTS 4 /* vectors of 8 maps with four bytes each */
 
 /* The four taps' bytes of each map. Part i has the maps 4 i to 4 i + 3, and 16
  * more than these. */
-static inline __attribute__((always_inline)) void weave(const __m256i *taps,
-                                                        __m256i *parts) {
+INLINE void weave(const __m256i *taps, __m256i *parts) {
   const __m256i low_01 = _mm256_unpacklo_epi8(taps[0], taps[1]);
   const __m256i low_23 = _mm256_unpacklo_epi8(taps[2], taps[3]);
   const __m256i high_01 = _mm256_unpackhi_epi8(taps[0], taps[1]);
@@ -24,25 +26,30 @@ static inline __attribute__((always_inline)) void weave(const __m256i *taps,
   parts[3] = _mm256_unpackhi_epi16(high_01, high_23);
 }
 
-static inline __attribute__((always_inline)) __m256i bytes_at(const void *p) {
+INLINE __m256i bytes_at(const void *p) {
   return _mm256_loadu_si256((const __m256i *)p);
 }
 
 /* The weights of all taps, zeros for those that fill up the last four. */
-static void weave_weights(const bsm_k_int8_depthwise *t, __m256i (*to)[PARTS]) {
+static void weave_weights(const bsm_k_int8_depthwise *t,
+                          TAP_WEIGHTS (*to)[PARTS]) {
   for (int64_t first = 0; first < t->taps; first += TAPS) {
-    __m256i taps[TAPS];
+    __m256i taps[TAPS], parts[PARTS];
     for (int64_t i = 0; i < TAPS; i++) {
       taps[i] = first + i < t->taps
                     ? bytes_at(t->w + (first + i) * t->w_tap + t->column)
                     : _mm256_setzero_si256();
     }
-    weave(taps, to[first / TAPS]);
+    weave(taps, parts);
+    for (int j = 0; j < PARTS; j++) {
+      to[first / TAPS][j] = WEIGHTS_OF(parts[j]);
+    }
   }
 }
 
-static void depthwise(const bsm_k_int8_depthwise *t) {
-  __m256i weights[BSM_K_INT8_MAX_TAPS / TAPS][PARTS], offset[PARTS];
+static void depthwise_by_fours(const bsm_k_int8_depthwise *t) {
+  TAP_WEIGHTS weights[BSM_K_INT8_MAX_TAPS / TAPS][PARTS];
+  __m256i offset[PARTS];
   UNROLL for (int j = 0; j < PARTS; j++) {
     offset[j] = _mm256_loadu2_m128i(
         (const __m128i *)(const void *)(t->offset + 16 + 4 * j),
@@ -75,3 +82,4 @@ static void depthwise(const bsm_k_int8_depthwise *t) {
 
 #undef TAPS
 #undef PARTS
+#undef INLINE

@@ -5,6 +5,30 @@
 
 #include "backend/cpu/kernels/simd/simd_neon.h"
 
+#define LOOK_UP look_up_quarters
+
+/* Indexes that a quarter of the table does not have leave what is there. */
+static void look_up_quarters(const uint8_t *x, int64_t n, const uint8_t *table,
+                             uint8_t *y) {
+  uint8x16x4_t quarters[4];
+  for (int i = 0; i < 4; i++) {
+    for (int k = 0; k < 4; k++) {
+      quarters[i].val[k] = vld1q_u8(table + 64 * i + 16 * k);
+    }
+  }
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    uint8x16_t at = vld1q_u8(x + i);
+    uint8x16_t v = vqtbl4q_u8(quarters[0], at);
+    for (int k = 1; k < 4; k++) {
+      at = vsubq_u8(at, vdupq_n_u8(64));
+      v = vqtbx4q_u8(v, quarters[k], at);
+    }
+    vst1q_u8(y + i, v);
+  }
+  for (; i < n; i++) y[i] = table[x[i]];
+}
+
 #define VECTOR int32x4_t
 #define LANES 4
 #define ROWS 4

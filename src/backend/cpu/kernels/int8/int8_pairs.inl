@@ -22,7 +22,10 @@
 #define DOT(sums, a, b) vi_add_byte_products(sums, a, b)
 #define PRODUCT CAT(bsm_k_int8_product_, BSM_K_SUFFIX, )
 #define NAME TEXT(BSM_K_SUFFIX) " pairs"
-#define DEPTHWISE NULL
+#define DEPTHWISE depthwise_by_fours
+#define TAP_WEIGHTS words
+#define WEIGHTS_OF(bytes) words_of(bytes)
+#define DOT_OF_TAPS(sums, a, b) add_word_products(sums, a, b)
 
 VF_INLINE vi splat(const uint8_t *p) {
   int32_t four;
@@ -30,6 +33,24 @@ VF_INLINE vi splat(const uint8_t *p) {
   return vi_set(four);
 }
 
+/* The even and the odd bytes of each lane: products of bytes, and sums of two
+ * of these, fit into what the instruction for words makes. */
+typedef struct words {
+  __m256i even, odd;
+} words;
+
+VF_INLINE words words_of(__m256i bytes) {
+  return (words){_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8),
+                 _mm256_srai_epi16(bytes, 8)};
+}
+VF_INLINE __m256i add_word_products(__m256i sums, __m256i a, words b) {
+  const __m256i even = _mm256_and_si256(a, _mm256_set1_epi16(0xff));
+  const __m256i odd = _mm256_srli_epi16(a, 8);
+  sums = _mm256_add_epi32(sums, _mm256_madd_epi16(even, b.even));
+  return _mm256_add_epi32(sums, _mm256_madd_epi16(odd, b.odd));
+}
+
+#include "backend/cpu/kernels/int8/int8_depthwise.inl"
 #include "backend/cpu/kernels/int8/int8_product.inl"
 #include "backend/cpu/kernels/int8/int8_rows.inl"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is made of sums, over the vocabulary of simd_<isa>.h. */
+/* What is made of sums, and element-wise programs of bytes, over the vocabulary
+ * of simd_<isa>.h. The file that includes this may define LOOK_UP, its own
+ * look_up. */
 #include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/simd/unroll.h"
 
@@ -32,38 +34,58 @@ static void quantize(const float *x, int64_t n, const bsm_k_int8_grid *grid,
   if (i < n) store_some(y + i, on_grid(vf_load_n(x + i, n - i), grid), n - i);
 }
 
-/* As many bytes as a vector of floats has. */
+/* As many bytes as a vector of floats has, and fewer. */
 typedef uint8_t byte_vector __attribute__((
     vector_size(VF_W < 4 ? 16 : VF_W * 4), aligned(1), may_alias));
+typedef uint8_t few_bytes
+    __attribute__((vector_size(16), aligned(1), may_alias));
 
+#define GREATEST(vector, x, y)                                   \
+  do {                                                           \
+    const vector a_ = *(const vector *)(x), b_ = *(vector *)(y); \
+    const vector larger_ = (vector)(a_ > b_);                    \
+    *(vector *)(y) = (a_ & larger_) | (b_ & ~larger_);           \
+  } while (0)
+
+/* The last bytes together with some before them, which are as great already. */
 static void greatest(const uint8_t *x, int64_t n, uint8_t *y) {
   const int64_t width = (int64_t)sizeof(byte_vector);
+  const int64_t few = (int64_t)sizeof(few_bytes);
   int64_t i = 0;
-  for (; i + width <= n; i += width) {
-    const byte_vector a = *(const byte_vector *)(x + i);
-    const byte_vector b = *(const byte_vector *)(y + i);
-    const byte_vector larger = (byte_vector)(a > b);
-    *(byte_vector *)(y + i) = (a & larger) | (b & ~larger);
+  for (; i + width <= n; i += width) GREATEST(byte_vector, x + i, y + i);
+  for (; i + few <= n; i += few) GREATEST(few_bytes, x + i, y + i);
+  if (i < n && n >= few) {
+    GREATEST(few_bytes, x + n - few, y + n - few);
+    return;
   }
   for (; i < n; i++) {
     if (x[i] > y[i]) y[i] = x[i];
   }
 }
 
-static void widen(const uint8_t *x, int64_t n, float *y) {
+static void widen(const uint8_t *x, int64_t n, float zero, float scale,
+                  float *y) {
+  const vf z = vf_set(zero), s = vf_set(scale);
   int64_t i = 0;
   for (; i + VF_W <= n; i += VF_W) {
-    vf_store(y + i, vi_to_float(vi_load_bytes(x + i)));
+    const vf v = vi_to_float(vi_load_bytes(x + i));
+    vf_store(y + i, vf_mul(vf_sub(v, z), s));
   }
-  if (i < n) vf_store_n(y + i, vi_to_float(load_some(x + i, n - i)), n - i);
+  if (i < n) {
+    const vf v = vi_to_float(load_some(x + i, n - i));
+    vf_store_n(y + i, vf_mul(vf_sub(v, z), s), n - i);
+  }
 }
 
-static void widen_signed(const int8_t *x, int64_t n, float *y) {
+static void widen_signed(const int8_t *x, int64_t n, float zero, float scale,
+                         float *y) {
+  const vf z = vf_set(zero), s = vf_set(scale);
   int64_t i = 0;
   for (; i + VF_W <= n; i += VF_W) {
-    vf_store(y + i, vi_to_float(vi_load_signed(x + i)));
+    const vf v = vi_to_float(vi_load_signed(x + i));
+    vf_store(y + i, vf_mul(vf_sub(v, z), s));
   }
-  for (; i < n; i++) y[i] = x[i];
+  for (; i < n; i++) y[i] = ((float)x[i] - zero) * scale;
 }
 
 /* Floats beyond int32 are multiples of 256, or become the least int32. */
@@ -78,6 +100,14 @@ static void narrow(const float *x, int64_t n, uint8_t *y) {
   }
   if (i < n) store_some(y + i, low_byte(vf_load_n(x + i, n - i)), n - i);
 }
+
+#ifndef LOOK_UP
+#define LOOK_UP look_up
+static void look_up(const uint8_t *x, int64_t n, const uint8_t *table,
+                    uint8_t *y) {
+  for (int64_t i = 0; i < n; i++) y[i] = table[x[i]];
+}
+#endif
 
 VF_INLINE vf residual_at(const bsm_k_int8_finish *t, int64_t row, int64_t c) {
   const int64_t n = t->n - c, at = t->column + c;
@@ -200,5 +230,5 @@ static void depthwise(const bsm_k_int8_depthwise *t) {
     .tiles = (tile_product), .finish_bytes = (to_bytes),                \
     .depthwise = depthwise, .finish = finish, .quantize = quantize,     \
     .greatest = greatest, .widen = widen, .widen_signed = widen_signed, \
-    .narrow = narrow                                                    \
+    .narrow = narrow, .look_up = LOOK_UP                                \
   }

@@ -28,6 +28,29 @@
 /* X(name): functions of two arguments. max and min keep a NaN. */
 #define BSM_K_BINARIES(X) X(sum) X(prod) X(sub) X(div) X(max) X(min)
 
+/* Functions of one argument, and of two, which have one kernel together. They
+ * are within 0.51 ulp of the exact result; what divides is what PyTorch's
+ * operators are, bit by bit. */
+typedef enum bsm_k_wide {
+  BSM_K_SIN,
+  BSM_K_COS,
+  BSM_K_TAN,
+  BSM_K_SINH,
+  BSM_K_COSH,
+  BSM_K_ASIN,
+  BSM_K_ACOS,
+  BSM_K_ATAN,
+  BSM_K_ASINH,
+  BSM_K_ACOSH,
+  BSM_K_ATANH,
+  BSM_K_ATAN2,
+  BSM_K_POW,
+  BSM_K_FMOD, /* divisions, from here on */
+  BSM_K_REMAINDER,
+  BSM_K_FLOOR_DIV,
+  BSM_K_TRUNC_DIV,
+} bsm_k_wide;
+
 typedef void bsm_k_unary_f32(const float *x, float *y, int64_t n, float alpha,
                              float beta);
 typedef void bsm_k_binary_f32(const float *a, const float *b, float *y,
@@ -44,6 +67,10 @@ typedef struct bsm_k_math {
 #define X(f) bsm_k_binary_f32 *f;
   BSM_K_BINARIES(X)
 #undef X
+  /* `function`: of bsm_k_wide; b: readable also where there is one argument.
+   * NULL in plain C: the C library is as good. */
+  void (*wide)(int32_t function, const float *a, const float *b, float *y,
+               int64_t n);
   /* y[i] = 1 or 0; false when either is NaN. */
   bsm_k_compare_f32 *less, *less_equal, *equal;
   /* y[i] = k[i] is not 0 ? a[i] : b[i] */

@@ -70,6 +70,17 @@ VF_INLINE vf f_mish(vf x, const parameters *p) {
   return vf_select(vf_gt(x, vf_set(20.0f)), x, y);
 }
 
+/* Less than a vector: in a whole one, so that there is one instance of f. */
+static __attribute__((noinline)) void unary_rest(bsm_k_unary_f32 *f,
+                                                 const float *x, float *y,
+                                                 int64_t n, float alpha,
+                                                 float beta) {
+  float rest[VF_W];
+  vf_store(rest, vf_load_n(x, n));
+  f(rest, rest, VF_W, alpha, beta);
+  vf_store_n(y, vf_load(rest), n);
+}
+
 #define X(name)                                                              \
   static void unary_##name(const float *x, float *y, int64_t n, float alpha, \
                            float beta) {                                     \
@@ -78,9 +89,7 @@ VF_INLINE vf f_mish(vf x, const parameters *p) {
     for (; i + VF_W <= n; i += VF_W) {                                       \
       vf_store(y + i, f_##name(vf_load(x + i), &p));                         \
     }                                                                        \
-    if (i < n) {                                                             \
-      vf_store_n(y + i, f_##name(vf_load_n(x + i, n - i), &p), n - i);       \
-    }                                                                        \
+    if (i < n) unary_rest(unary_##name, x + i, y + i, n - i, alpha, beta);   \
   }
 BSM_K_UNARIES(X)
 #undef X
@@ -142,6 +151,13 @@ static void select_f32(const uint8_t *k, const float *a, const float *b,
   for (; i < n; i++) y[i] = k[i] ? a[i] : b[i];
 }
 
+#ifdef VD_W
+#include "backend/cpu/kernels/math/wide_functions.inl"
+#define WIDE wide_f32
+#else
+#define WIDE NULL
+#endif
+
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
 #define TEXT2(a) #a
@@ -150,7 +166,8 @@ static void select_f32(const uint8_t *k, const float *a, const float *b,
 #define Y(name) .name = binary_##name,
 const bsm_k_math JOIN(bsm_k_math_, BSM_K_SUFFIX) = {
     .name = TEXT(BSM_K_SUFFIX),
-    BSM_K_UNARIES(X) BSM_K_BINARIES(Y).less = compare_less,
+    BSM_K_UNARIES(X) BSM_K_BINARIES(Y).wide = WIDE,
+    .less = compare_less,
     .less_equal = compare_less_equal,
     .equal = compare_equal,
     .select = select_f32};

@@ -18,41 +18,47 @@
 #define PIXELS 1
 #endif
 
-VF_INLINE vf load(const float *p, int64_t n) {
-  if (n >= VF_W) return vf_load(p);
-  return n > 0 ? vf_load_n(p, n) : vf_zero();
-}
-
-VF_INLINE void store(float *p, vf a, int64_t n) {
-  if (n >= VF_W) {
-    vf_store(p, a);
-  } else if (n > 0) {
-    vf_store_n(p, a, n);
-  }
-}
-
-/* Bias and clamp of the tile at pixel p, columns c .. c + n - 1. */
-VF_INLINE void finish(const bsm_k_planar_args *t, vf acc[PIXELS][PANELS * PV],
-                      const int pixels, const int vectors, int64_t p, int64_t c,
-                      int64_t n) {
+/* Bias and clamp of the tile at pixel p, columns c .. c + n - 1; `whole`: they
+ * fill its vectors. */
+VF_INLINE void finish_columns(const bsm_k_planar_args *t,
+                              vf acc[PIXELS][PANELS * PV], const int pixels,
+                              const int vectors, int64_t p, int64_t c,
+                              int64_t n, const int whole) {
   const vf lo = vf_set(t->lo), hi = vf_set(t->hi);
   float *y = t->y + p * t->y_pixel + c;
+  const float *b = t->bias ? t->bias + c : NULL;
+  vp parts[PANELS * PV];
   vf bias[PANELS * PV];
   UNROLL
   for (int v = 0; v < vectors; v++) {
-    bias[v] = t->bias ? load(t->bias + c + v * VF_W, n - v * VF_W) : vf_zero();
+    parts[v] = vp_first(whole ? VF_W : n - v * VF_W);
+    bias[v] = vf_zero();
+    if (b)
+      bias[v] =
+          whole ? vf_load(b + v * VF_W) : vf_load_p(b + v * VF_W, parts[v]);
   }
   UNROLL
   for (int i = 0; i < pixels; i++) {
     UNROLL
     for (int v = 0; v < vectors; v++) {
       const vf x = vf_min(hi, vf_max(lo, vf_add(acc[i][v], bias[v])));
-      if (n >= vectors * VF_W) {
-        vf_store(y + i * t->y_pixel + v * VF_W, x);
+      float *to = y + i * t->y_pixel + v * VF_W;
+      if (whole) {
+        vf_store(to, x);
       } else {
-        store(y + i * t->y_pixel + v * VF_W, x, n - v * VF_W);
+        vf_store_p(to, x, parts[v]);
       }
     }
+  }
+}
+
+VF_INLINE void finish(const bsm_k_planar_args *t, vf acc[PIXELS][PANELS * PV],
+                      const int pixels, const int vectors, int64_t p, int64_t c,
+                      int64_t n) {
+  if (VF_W > 1 && n >= vectors * VF_W) {
+    finish_columns(t, acc, pixels, vectors, p, c, n, 1);
+  } else {
+    finish_columns(t, acc, pixels, vectors, p, c, n, 0);
   }
 }
 

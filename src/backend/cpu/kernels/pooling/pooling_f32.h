@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling of channels-last images of floats: a run of outputs whose windows
- * have the same size. No alignment is needed; exactly the named elements are
- * touched. */
+/* Pooling of channels-last images of floats, and the maximum of bfloat16: a run
+ * of outputs whose windows have the same size. No alignment is needed; exactly
+ * the named elements are touched. */
 #ifndef BSM_KERNELS_POOLING_F32_H_
 #define BSM_KERNELS_POOLING_F32_H_
 
@@ -14,8 +14,8 @@
  *     x[i * x_pixel + a * step[0] + b * step[1] + d * step[2] + c]
  * the maximum, keeping NaN, or `factor` times the sum. taps >= 1. */
 typedef struct bsm_k_pooling_args {
-  const float *x;
-  float *y;
+  const void *x; /* float, or uint16_t */
+  void *y;
   int64_t pixels, channels;
   int64_t x_pixel, y_pixel;
   int64_t taps[3], step[3];
@@ -26,6 +26,7 @@ typedef struct bsm_k_pooling {
   const char *name;
   void (*max)(const bsm_k_pooling_args *args);
   void (*average)(const bsm_k_pooling_args *args);
+  void (*max_bfloat)(const bsm_k_pooling_args *args);
 } bsm_k_pooling;
 
 BSM_K_FAMILY(pooling)

@@ -5,6 +5,7 @@
 #define BSM_KERNELS_SIMD_AVX2_H_
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,18 @@ VF_INLINE vf vf_load(const float *p) {
 }
 VF_INLINE void vf_store(float *p, vf a) {
   _mm256_storeu_ps(p, a);
+}
+/* No lane is less than a number below 0, all are less than one from VF_W on. */
+typedef __m256i vp;
+#define VF_PARTS_COST 1
+VF_INLINE vp vp_first(int64_t n) {
+  return vf_first(n < VF_W ? n : VF_W);
+}
+VF_INLINE vf vf_load_p(const float *p, vp part) {
+  return _mm256_maskload_ps(p, part);
+}
+VF_INLINE void vf_store_p(float *p, vf a, vp part) {
+  _mm256_maskstore_ps(p, part, a);
 }
 VF_INLINE vf vf_load_n(const float *p, int64_t n) {
   return _mm256_maskload_ps(p, vf_first(n));
@@ -113,6 +126,9 @@ VF_INLINE vm vf_eq(vf a, vf b) {
 }
 VF_INLINE vm vf_is_nan(vf a) {
   return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+}
+VF_INLINE bool vm_all(vm m) {
+  return _mm256_movemask_ps(m) == 255;
 }
 VF_INLINE vf vf_select(vm m, vf yes, vf no) {
   return _mm256_blendv_ps(no, yes, m);

@@ -5,11 +5,13 @@
  * names, so that one body (.inl) is compiled once for each. vf: VF_W floats;
  * vi: as many int32; vm: as many booleans. vf_load_n and vf_store_n touch
  * exactly n elements, 0 <= n <= VF_W; vf_store_from all of a vector's but the
- * first n. */
+ * first n. vp: how many, made once for many loads and stores: of any n,
+ * vp_first takes the nearest from 0 to VF_W. */
 #ifndef BSM_KERNELS_SIMD_AVX512_H_
 #define BSM_KERNELS_SIMD_AVX512_H_
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +30,17 @@ VF_INLINE vf vf_load(const float *p) {
 }
 VF_INLINE void vf_store(float *p, vf a) {
   _mm512_storeu_ps(p, a);
+}
+typedef __mmask16 vp;
+#define VF_PARTS_COST 0 /* beside the whole, a load of a part */
+VF_INLINE vp vp_first(int64_t n) {
+  return n >= VF_W ? (vp)0xffff : n > 0 ? vm_first(n) : (vp)0;
+}
+VF_INLINE vf vf_load_p(const float *p, vp part) {
+  return _mm512_maskz_loadu_ps(part, p);
+}
+VF_INLINE void vf_store_p(float *p, vf a, vp part) {
+  _mm512_mask_storeu_ps(p, part, a);
 }
 VF_INLINE vf vf_load_n(const float *p, int64_t n) {
   return _mm512_maskz_loadu_ps(vm_first(n), p);
@@ -120,6 +133,9 @@ VF_INLINE vm vf_eq(vf a, vf b) {
 }
 VF_INLINE vm vf_is_nan(vf a) {
   return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+}
+VF_INLINE bool vm_all(vm m) {
+  return m == 0xffff;
 }
 VF_INLINE vf vf_select(vm m, vf yes, vf no) {
   return _mm512_mask_blend_ps(m, no, yes);

@@ -7,6 +7,7 @@
 #define BSM_KERNELS_SIMD_NEON_H_
 
 #include <arm_neon.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,7 @@ VF_INLINE void vf_store_from(float *p, vf a, int64_t n) {
     vst1q_lane_f32(p + 3, a, 3);
   }
 }
+#include "backend/cpu/kernels/simd/parts_by_count.inl"
 VF_INLINE vf vf_keep(vf a) {
   __asm__("" : "+w"(a));
   return a;
@@ -129,6 +131,9 @@ VF_INLINE vm vf_eq(vf a, vf b) {
 }
 VF_INLINE vm vf_is_nan(vf a) {
   return vmvnq_u32(vceqq_f32(a, a));
+}
+VF_INLINE bool vm_all(vm m) {
+  return vminvq_u32(m) != 0;
 }
 VF_INLINE vf vf_select(vm m, vf yes, vf no) {
   return vbslq_f32(m, yes, no);

@@ -5,6 +5,7 @@
 #ifndef BSM_KERNELS_SIMD_SCALAR_H_
 #define BSM_KERNELS_SIMD_SCALAR_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,7 @@ VF_INLINE void vf_store_n(float *p, vf a, int64_t n) {
 VF_INLINE void vf_store_from(float *p, vf a, int64_t n) {
   if (n == 0) *p = a;
 }
+#include "backend/cpu/kernels/simd/parts_by_count.inl"
 VF_INLINE vf vf_keep(vf a) {
   return a;
 }
@@ -112,6 +114,9 @@ VF_INLINE vm vf_eq(vf a, vf b) {
 }
 VF_INLINE vm vf_is_nan(vf a) {
   return a != a;
+}
+VF_INLINE bool vm_all(vm m) {
+  return m != 0;
 }
 VF_INLINE vf vf_select(vm m, vf yes, vf no) {
   return m ? yes : no;

@@ -124,18 +124,18 @@ VF_INLINE void output_line(const vf *d, vf *y, const int n, const int m) {
 
 /* ---- tiles ---- */
 
-/* Channels c on; `part` of a vector, or all when it is 0. */
+/* The vector of channels from c on; what comes next is asked for line by line.
+ */
 VF_INLINE void input_vector(const bsm_k_winograd_input *t, int64_t c,
-                            int64_t part, const int n) {
+                            int64_t line, const int n) {
   vf rows[BSM_K_WINOGRAD_MAX][BSM_K_WINOGRAD_MAX];
   UNROLL_TILE
   for (int i = 0; i < n; i++) {
     vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
     UNROLL
     for (int j = 0; j < n; j++) {
-      const float *p = t->pixels[i * n + j] + c;
-      d[j] = part ? vf_load_n(p, part) : vf_load(p);
-      if (c % 16 == 0) __builtin_prefetch(t->next[i * n + j] + c);
+      d[j] = vf_load(t->pixels[i * n + j] + c);
+      if (line % 16 == 0) __builtin_prefetch(t->next[i * n + j] + line);
     }
     input_line(d, o, n);
     UNROLL
@@ -153,13 +153,38 @@ VF_INLINE void input_vector(const bsm_k_winograd_input *t, int64_t c,
   }
 }
 
-VF_INLINE void input_tile(const bsm_k_winograd_input *t, const int n) {
-  int64_t c = 0;
-  for (; c + VF_W <= t->channels; c += VF_W) input_vector(t, c, 0, n);
-  if (c < t->channels) input_vector(t, c, t->channels - c, n);
+typedef void input_fn(const bsm_k_winograd_input *t);
+
+/* Channels that fill no vector: copies of them that do, by the code for whole
+ * ones. */
+__attribute__((unused, noinline)) static void few_channels(
+    const bsm_k_winograd_input *t, int positions, input_fn *whole) {
+  float copies[BSM_K_WINOGRAD_MAX * BSM_K_WINOGRAD_MAX][VF_W];
+  const float *pixels[BSM_K_WINOGRAD_MAX * BSM_K_WINOGRAD_MAX];
+  for (int i = 0; i < positions; i++) {
+    vf_store(copies[i], vf_load_n(t->pixels[i], t->channels));
+    pixels[i] = copies[i];
+  }
+  const bsm_k_winograd_input all = {pixels, t->next, VF_W, t->v, t->v_position};
+  whole(&all);
 }
 
-/* Writes y[i] to row i of a column of pixels. */
+/* The last vector reaches back into the one before, so that all go the same
+ * way. */
+VF_INLINE void input_tile(const bsm_k_winograd_input *t, const int n,
+                          input_fn *whole) {
+  const int64_t last = t->channels - VF_W;
+  if (VF_W > 1 && last < 0) {
+    few_channels(t, n * n, whole);
+    return;
+  }
+  for (int64_t c = 0; c < t->channels; c += VF_W) {
+    input_vector(t, VF_W == 1 || c < last ? c : last, c, n);
+  }
+}
+
+/* Writes y[i] to row i of a column of pixels; `part` of a vector of channels,
+ * or all when it is 0. */
 VF_INLINE void output_column(const bsm_k_winograd_output *t, const vf *y,
                              int64_t pixel, int64_t c, int64_t part,
                              const int m) {
@@ -187,22 +212,10 @@ VF_INLINE void output_column(const bsm_k_winograd_output *t, const vf *y,
   }
 }
 
-VF_INLINE void output_vector(const bsm_k_winograd_output *t, int64_t c,
-                             int64_t part, const int n, const int m) {
-  vf rows[BSM_K_WINOGRAD_MAX][BSM_K_WINOGRAD_MAX];
-  UNROLL_TILE
-  for (int i = 0; i < n; i++) {
-    vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
-    const float *p = t->m + i * n * t->m_position + c;
-    UNROLL
-    for (int j = 0; j < n; j++) {
-      const float *at = p + j * t->m_position;
-      d[j] = part ? vf_load_n(at, part) : vf_load(at);
-    }
-    output_line(d, o, n, m);
-    UNROLL
-    for (int j = 0; j < m; j++) rows[i][j] = o[j];
-  }
+VF_INLINE void output_columns(const bsm_k_winograd_output *t,
+                              vf rows[][BSM_K_WINOGRAD_MAX], int64_t c,
+                              int64_t part, const int n, const int m) {
+  ROLLED
   for (int64_t j = 0; j < t->pixels; j++) {
     vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
     UNROLL
@@ -212,11 +225,32 @@ VF_INLINE void output_vector(const bsm_k_winograd_output *t, int64_t c,
   }
 }
 
+/* M is padded to whole vectors: only what is written may be a part of one. */
+VF_INLINE void output_vector(const bsm_k_winograd_output *t, int64_t c,
+                             const int n, const int m) {
+  vf rows[BSM_K_WINOGRAD_MAX][BSM_K_WINOGRAD_MAX];
+  UNROLL_TILE
+  for (int i = 0; i < n; i++) {
+    vf d[BSM_K_WINOGRAD_MAX], o[BSM_K_WINOGRAD_MAX];
+    const float *p = t->m + i * n * t->m_position + c;
+    UNROLL
+    for (int j = 0; j < n; j++) d[j] = vf_load(p + j * t->m_position);
+    output_line(d, o, n, m);
+    UNROLL
+    for (int j = 0; j < m; j++) rows[i][j] = o[j];
+  }
+  const int64_t rest = t->channels - c;
+  if (VF_W == 1 || rest >= VF_W) {
+    output_columns(t, rows, c, 0, n, m);
+  } else {
+    output_columns(t, rows, c, rest, n, m);
+  }
+}
+
 VF_INLINE void output_tile(const bsm_k_winograd_output *t, const int n,
                            const int m) {
-  int64_t c = 0;
-  for (; c + VF_W <= t->channels; c += VF_W) output_vector(t, c, 0, n, m);
-  if (c < t->channels) output_vector(t, c, t->channels - c, n, m);
+  ROLLED
+  for (int64_t c = 0; c < t->channels; c += VF_W) output_vector(t, c, n, m);
 }
 
 /* ---- products ---- */
@@ -313,7 +347,7 @@ static void product_2(const bsm_k_winograd_product *t) {
 
 #define INPUT(n)                                                      \
   static void CONCAT(input_tile_, n)(const bsm_k_winograd_input *t) { \
-    input_tile(t, n);                                                 \
+    input_tile(t, n, CONCAT(input_tile_, n));                         \
   }
 #define OUTPUT(n, m)                                                \
   static void output_##n##_to_##m(const bsm_k_winograd_output *t) { \
