@@ -15,9 +15,11 @@
  *
  * A line has the share in percent, the time in microseconds, GFLOP/s, GB/s, the
  * kind, dtype and case, and behind "|" the fastest tactic. --below prints only
- * lines below a share; a summary of each kind follows. --filter takes cases
- * whose kind, dtype and text hold one of the texts. The time is the shortest of
- * many runs; with one thread it is the thread's CPU time. */
+ * lines below a share; a summary of each kind follows, with how many cases
+ * below a quarter have no reason for that, and the reasons (sweep_reasons.h)
+ * with how many cases each has. --filter takes cases whose kind, dtype and text
+ * hold one of the texts. The time is the shortest of many runs; with one thread
+ * it is the thread's CPU time. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,8 +35,11 @@
 
 #include "bench/one_step.h"
 #include "bench/sweep_cases.h"
+#include "bench/sweep_reasons.h"
 
 #define SIZES 40 /* powers of two of bytes */
+#define QUARTER 25.0
+#define REASONS ((int)(sizeof(sweep_reasons) / sizeof(sweep_reasons[0])))
 
 typedef struct result {
   bsm_step_kind kind;
@@ -225,11 +230,42 @@ static void print_result(const result *r) {
          bsm_dtype_name(r->dtype), r->name, r->tactic);
 }
 
+/* Why a result is below a quarter of its bound: the number of the reason, or
+ * -1. */
+static int reason_of(const result *r) {
+  char text[192];
+  snprintf(text, sizeof(text), "%s %s | %s", bsm_dtype_name(r->dtype), r->name,
+           r->tactic);
+  for (int i = 0; i < REASONS; i++) {
+    const sweep_reason *reason = &sweep_reasons[i];
+    if (reason->kind == r->kind &&
+        (!*reason->holds || is_wanted(reason->holds, text))) {
+      return r->share < reason->least ? -1 : i;
+    }
+  }
+  return -1;
+}
+
+/* The reasons of a kind, with how many cases below a quarter have each. */
+static void print_reasons(const sweep *w) {
+  size_t counts[REASONS] = {0};
+  for (size_t i = 0; i < w->count && w->results[i].share < QUARTER; i++) {
+    const int reason = reason_of(&w->results[i]);
+    if (reason >= 0) counts[reason]++;
+  }
+  for (int i = 0; i < REASONS; i++) {
+    if (!counts[i]) continue;
+    printf("%-18s %6zu  %s%s%s\n", bsm_step_kind_name(sweep_reasons[i].kind),
+           counts[i], sweep_reasons[i].holds,
+           *sweep_reasons[i].holds ? ": " : "", sweep_reasons[i].reason);
+  }
+}
+
 static void print_summary(const sweep *w) {
-  printf("%-18s %6s %6s %6s %8s %8s\n", "kind", "cases", "< 10 %", "< 25 %",
-         "worst", "median");
+  printf("%-18s %6s %6s %6s %9s %8s %8s\n", "kind", "cases", "< 10 %", "< 25 %",
+         "no reason", "worst", "median");
   for (int kind = 0; kind < BSM_STEP_KIND_END; kind++) {
-    size_t cases = 0, tenth = 0, quarter = 0, at = 0;
+    size_t cases = 0, tenth = 0, quarter = 0, open = 0, at = 0;
     double worst = 0, median = 0;
     for (size_t i = 0; i < w->count; i++) {
       const result *r = &w->results[i];
@@ -237,17 +273,19 @@ static void print_summary(const sweep *w) {
       if (cases == 0) worst = r->share;
       cases++;
       tenth += r->share < 10.0;
-      quarter += r->share < 25.0;
+      quarter += r->share < QUARTER;
+      open += r->share < QUARTER && reason_of(r) < 0;
     }
     for (size_t i = 0; i < w->count; i++) { /* they are sorted */
       if ((int)w->results[i].kind != kind) continue;
       if (at++ == cases / 2) median = w->results[i].share;
     }
     if (!cases) continue;
-    printf("%-18s %6zu %6zu %6zu %8.1f %8.1f\n",
-           bsm_step_kind_name((bsm_step_kind)kind), cases, tenth, quarter,
+    printf("%-18s %6zu %6zu %6zu %9zu %8.1f %8.1f\n",
+           bsm_step_kind_name((bsm_step_kind)kind), cases, tenth, quarter, open,
            worst, median);
   }
+  print_reasons(w);
 }
 
 /* ---- the program ---- */

@@ -3,8 +3,9 @@
 """Bessemer beside other runtimes on models that nobody named: the cases of
 breadth.py and some of usual sizes written by hand (peer_nets.py).
 
-  breadth_peers.py DIR [PATTERN ...]   group/name as for breadth.py, or the
-                                       group "peer"; default: LIST below
+  breadth_peers.py DIR [PATTERN ...]   group/name as for breadth.py, the group
+                                       "peer", or "layer": single kinds of
+                                       layers; default: LIST below
 
 Options: --peers bessemer,torchscript,onnxruntime,openvino   --threads 1
          --rounds 6   --turn-ms 60   --bessemer PATH   --isa NAME   --json FILE
@@ -31,6 +32,7 @@ import numpy as np
 import torch
 
 import breadth
+import layer_nets
 import peer_nets
 import peers
 
@@ -47,7 +49,8 @@ LIST = ("peer", "vision/densenet121", "vision/googlenet_noaux", "vision/inceptio
 
 
 def cases(patterns):
-    for case in [breadth.Case("peer", *row) for row in peer_nets.cases()] + list(breadth.all_cases()):
+    own = [breadth.Case(group, *row) for group, nets in (("peer", peer_nets), ("layer", layer_nets)) for row in nets.cases()]
+    for case in own + list(breadth.all_cases()):
         full = case.group + "/" + case.name
         if case.hows != ("ir",) and any(case.group == p or fnmatch.fnmatch(full, p) for p in patterns):
             yield case

@@ -17,9 +17,17 @@ Options: --seconds N (0: no limit)  begin nothing new after so long; what is
          --build DIR (build)    with the bessemer tool and libbessemer.so
          --jobs N               models exported and compiled beside each other
          --timing               let the compiler choose by measurement
+         --both                 without, and measure with it, too: "timed", and
+                         how many times as long engines take without
+         --parts ours           what is done: "exports" of the models alone,
+                         "engines", too, for another call; "ours", all that and
+                         measuring; "builds": each engine again, alone, with
+                         an empty and with a full cache of kernels
+         --rows FILE            what is done (WORK/rows.json)
          --markdown FILE        where the table goes (WORK/table.md)
          --table                print the table of WORK, and run nothing
 
+Calls with other CUDA_VISIBLE_DEVICES may share WORK and work beside each other.
 Needs PyTorch for CUDA and NVRTC; any model of
 torchvision may be named; those that are not there are left out. "--only all" are
 those of models.py and more of other kinds, "--only anchors" those of them that
@@ -39,10 +47,11 @@ TensorRT or max-autotune were measured on before. The columns:
   compile, load   seconds; compile with the kernels that its cache lacks, and
            with what stood still or ran beside it; load up to the end of the
            first run
+  cold, warm   seconds of building alone, with an empty cache of kernels and
+           with a full one
   MB       memory of the GPU that ours takes, and PyTorch's tensors
 """
 import argparse
-import collections
 import concurrent.futures
 import contextlib
 import datetime
@@ -50,16 +59,16 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import models
 from engine_calls import Library
-from gpu_alone import alone, descendants, run_working, signal_all
+from gpu_alone import (alone, descendants, forget_workers, signal_all,
+                       workers_of)
+from gpu_build import build, export, measure_builds
 from gpu_engine import Engine
 from gpu_limits import TENSORRT, limit_us
 from gpu_rivals import Rival, folder_of, inputs_of, median_us, tensors_of
@@ -70,73 +79,6 @@ MORE = ["densenet121", "convnext_tiny", "swin_t", "ssd300_heads"]
 SETS = {"all": models.MODELS + MORE,
         "anchors": [*sorted({*models.MODELS, *MORE} - {
             "alexnet", "squeezenet1_1", "transformer_encoder"})]}
-
-
-# ------------------------------------------------------------------ building
-EXPORT = """
-import os, sys, numpy as np, torch, gpu_limits, models
-name, batch, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-torch.set_num_threads(2)
-model = models.make_model(name)
-if model is None: sys.exit(77)
-inputs = models.make_inputs(name, batch)
-os.makedirs(folder, exist_ok=True)
-gpu_limits.save_work(os.path.join(os.path.dirname(folder),
-                                  name + ".work.json"),
-                     model, models.make_inputs(name, 1))
-with torch.no_grad():
-    traced = torch.jit.trace(model, inputs, check_trace=False)
-traced.save(os.path.join(folder, "model.ts"))
-torch.save(model.state_dict(), os.path.join(folder, "weights.pt"))
-np.savez(os.path.join(folder, "inputs.new.npz"),
-         **{f"in_{i}": x.numpy() for i, x in enumerate(inputs)})
-os.replace(os.path.join(folder, "inputs.new.npz"),
-           os.path.join(folder, "inputs.npz"))
-"""
-EXPORTS = collections.defaultdict(threading.Lock)
-
-
-def export(args, name, batch):
-    """The traced model and its inputs; False where the model is not there."""
-    folder = folder_of(args.work, name, batch)
-    with EXPORTS[folder]:
-        if os.path.exists(os.path.join(folder, "inputs.npz")):
-            return True
-        done = run_working(
-            args.work, [sys.executable, "-c", EXPORT, name, str(batch), folder],
-            cwd=HERE)
-    if done.returncode not in (0, 77):
-        raise RuntimeError(done.stderr.strip().splitlines()[-1][:200])
-    return done.returncode == 0
-
-
-def build(args, name, batch, precision):
-    """The engine's file, and the seconds that it took."""
-    folder = folder_of(args.work, name, batch)
-    path = os.path.join(folder, precision + ".bsm")
-    notes = path + ".seconds"
-    if os.path.exists(notes):
-        with open(notes) as f:
-            return path, float(f.read())
-    command = [os.path.join(args.build, "bessemer"), "compile",
-               os.path.join(folder, "model.ts"), "--target", "cuda",
-               "--unrecorded", "--precision", precision, "--inputs-from",
-               os.path.join(folder, "inputs.npz"), "-o", path]
-    if not args.timing:
-        command.append("--no-timing")
-    start = time.time()
-    if args.timing:
-        with alone(args.work):
-            start = time.time()
-            done = subprocess.run(command, capture_output=True, text=True)
-    else:
-        done = run_working(args.work, command)
-    seconds = time.time() - start
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip()[:300])
-    with open(notes, "w") as f:
-        f.write(str(seconds))
-    return path, seconds
 
 
 # ------------------------------------------------------------------ measuring
@@ -175,12 +117,13 @@ def measure_ours(row, path, inputs, stream, library, likes):
     return ours
 
 
-def measure(args, library, name, batch, precision, path):
+def measure(args, library, name, batch, precision, engines):
     import torch
     row = {"model": name, "batch": batch, "precision": precision,
            "gpu": torch.cuda.get_device_name(0)}
     stream = torch.cuda.Stream()
     inputs = inputs_of(args.work, name, batch)
+    timed = dict(row)
     with torch.cuda.stream(stream), torch.no_grad():
         exact = Rival(args.work, name, batch, "fp64", inputs).results()
         torch.cuda.empty_cache()
@@ -191,7 +134,13 @@ def measure(args, library, name, batch, precision, path):
         row["mb_torch"] = (torch.cuda.max_memory_allocated() - before) / 1e6
         theirs = rival.results()
         with alone(args.work):
-            ours = measure_ours(row, path, inputs, stream, library, likes)
+            ours = measure_ours(row, engines[0][0], inputs, stream, library,
+                                likes)
+        if len(engines) > 1:
+            with alone(args.work):
+                measure_ours(timed, engines[1][0], inputs, stream, library,
+                             likes)
+            row["timed"], row["compile_timed"] = timed["us"], engines[1][1]
         narrow = precision in ("fp16", "bf16")
         row["error_ours"] = largest(ours, exact, not narrow)
         row["error_torch"] = largest(theirs, exact, not narrow)
@@ -231,10 +180,16 @@ def complete(args, row):
     """The row with what others took, and what bounds it."""
     row = dict(row)
     folder = folder_of(args.work, row["model"], row["batch"])
-    path = os.path.join(folder, row["precision"] + ".autotune.json")
-    if os.path.exists(path):
-        with open(path) as f:
-            row["autotune"] = json.load(f).get("us")
+    for kind in ("autotune", "builds"):
+        path = os.path.join(folder, f"{row['precision']}.{kind}.json")
+        if os.path.exists(path):
+            with open(path) as f:
+                found = json.load(f)
+            row["autotune"] = found.get("us", row.get("autotune"))
+            row.update((k, v) for k, v in found.items() if k in ("cold",
+                                                                 "warm"))
+    if row.get("timed") and "us" in row:
+        row["longer"] = row["us"] / row["timed"]
     if row["precision"] == "fp16":
         row["TensorRT"] = TENSORRT.get((row["model"], row["batch"]))
     others = [row[r] for r in [*args.rivals, "TensorRT"]
@@ -266,12 +221,21 @@ def means(rows, gpu):
 def markdown(args, state):
     m = state["machine"]
     columns = [*args.rivals, "TensorRT"]
+    more = [("limit", "limit", "%.3g"), ("share", "share", "%.2f"),
+            *([("timed", "timed", "%.4g"), ("us / timed", "longer", "%.2f")]
+              if args.both else []),
+            ("compile s", "compile", "%.1f"),
+            *([("cold s", "cold", "%.1f"), ("warm s", "warm", "%.1f")]
+              if "builds" in args.parts else []),
+            ("load s", "load", "%.2f"), ("MB", "mb", "%.0f"),
+            ("PyTorch MB", "mb_torch", "%.0f")]
     lines = [f"{m['gpu']}, driver {m['driver']}, PyTorch {m['torch']} (CUDA "
              f"{m['cuda']}), {m['date']}", "",
              "| model | batch | precision | error | us | " +
              "".join(f"{c} | " for c in columns) +
-             "best | limit | share | compile s | load s | MB | PyTorch MB |",
-             "|---|---:|---|---:|---:|" + "---:|" * (len(columns) + 7)]
+             "best | " + "".join(f"{title} | " for title, _, _ in more),
+             "|---|---:|---|---:|---:|" +
+             "---:|" * (len(columns) + 1 + len(more))]
     rows = [complete(args, row) for row in state["rows"]]
     for row in rows:
         if "failed" in row:
@@ -287,29 +251,24 @@ def markdown(args, state):
         lines.append(f"| {row['model']}{mark} | {row['batch']} | "
                      f"{row['precision']} | {error}{'' if row['good'] else ' FAIL'} | {us} | " +
                      "".join(number(row, c) + " | " for c in columns) +
-                     " | ".join([number(row, "best", "%.2f"),
-                                 number(row, "limit", "%.3g"),
-                                 number(row, "share", "%.2f"),
-                                 number(row, "compile", "%.1f"),
-                                 number(row, "load", "%.2f"),
-                                 number(row, "mb", "%.0f"),
-                                 number(row, "mb_torch", "%.0f")]) + " |")
+                     number(row, "best", "%.2f") + " | " +
+                     "".join(number(row, key, form) + " | "
+                             for _, key, form in more))
+    lines = [line.rstrip() for line in lines]
     return "\n".join([*lines, "", *means(rows, m["gpu"])]) + "\n"
 
 
 def save(args, state):
-    path = os.path.join(args.work, "rows.json")
-    with open(path + ".new", "w") as f:
+    with open(args.rows + ".new", "w") as f:
         json.dump(state, f, indent=1)
-    os.replace(path + ".new", path)
+    os.replace(args.rows + ".new", args.rows)
     with open(args.markdown, "w") as f:
         f.write(markdown(args, state))
 
 
 def load_state(args):
-    path = os.path.join(args.work, "rows.json")
-    if os.path.exists(path):
-        with open(path) as f:
+    if os.path.exists(args.rows):
+        with open(args.rows) as f:
             return json.load(f)
     return {"machine": machine(), "rows": []}
 
@@ -337,7 +296,7 @@ def autotune(args, deadline, name, batch, precision):
                 os.kill(each, signal.SIGKILL)
         process.wait()
         with contextlib.suppress(FileNotFoundError):
-            os.remove(os.path.join(args.work, "workers", str(process.pid)))
+            os.remove(os.path.join(workers_of(args.work), str(process.pid)))
         signal_all(args.work, signal.SIGCONT)  # it may have stopped others
     print("autotune:", name, batch, precision, open(path).read()
           if os.path.exists(path) else "not done", flush=True)
@@ -346,25 +305,55 @@ def autotune(args, deadline, name, batch, precision):
 def prepare(args, deadline, name, batch, wanted):
     """The engines of a model, or why they are not there: a thread's work."""
     made = []
+    needed = {"engines", "ours"} & set(args.parts)
     if not export(args, name, batch):
         return [(name, batch, p, None, "the model is not here") for p in wanted]
-    for precision in wanted:
+    for precision in wanted if needed else []:
         if time.time() > deadline:
             break
         try:
-            made.append((name, batch, precision,
-                         build(args, name, batch, precision), None))
+            engines = [build(args, name, batch, precision, timing,
+                             args.parts == ["engines"])
+                       for timing in ([False, True] if args.both else
+                                      [args.timing])]
+            made.append((name, batch, precision, engines, None))
         except RuntimeError as error:
             made.append((name, batch, precision, None, str(error)))
+    if not needed:
+        made = [(name, batch, p, None, None) for p in wanted]
     return made
+
+
+def measure_all(args, state, library, deadline, made):
+    for name, batch, precision, engines, why in made:
+        if time.time() > deadline:
+            break
+        row = {"model": name, "batch": batch, "precision": precision}
+        try:
+            if why:
+                raise RuntimeError(why)
+            if "builds" in args.parts:
+                print(name, batch, precision, *measure_builds(
+                    args, name, batch, precision), flush=True)
+            if "ours" not in args.parts:
+                continue
+            row = measure(args, library, name, batch, precision, engines)
+            row["compile"] = engines[0][1]
+        except Exception as error:
+            row["failed"] = " ".join(str(error).split())[:300]
+        print(json.dumps(row), flush=True)
+        if "ours" in args.parts:
+            state["rows"].append(row)
+            save(args, state)
 
 
 def run_all(args, state):
     deadline = time.time() + args.seconds if args.seconds else float("inf")
     state["rows"] = [r for r in state["rows"] if "failed" not in r]
-    known = {(r["model"], r["batch"], r["precision"]) for r in state["rows"]}
+    measured = state["rows"] if "ours" in args.parts else []
+    known = {(r["model"], r["batch"], r["precision"]) for r in measured}
     library = Library(os.path.join(args.build, "libbessemer.so"))
-    shutil.rmtree(os.path.join(args.work, "workers"), ignore_errors=True)
+    forget_workers(args.work)
     pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
     lanes = concurrent.futures.ThreadPoolExecutor(args.lanes)
     if "autotune" in args.rivals:
@@ -387,25 +376,14 @@ def run_all(args, state):
         except Exception as error:
             print("export failed:", error, flush=True)
             continue
-        for name, batch, precision, engine, why in made:
-            if time.time() > deadline:
-                break
-            row = {"model": name, "batch": batch, "precision": precision}
-            try:
-                if why:
-                    raise RuntimeError(why)
-                row = measure(args, library, name, batch, precision, engine[0])
-                row["compile"] = engine[1]
-            except Exception as error:
-                row["failed"] = " ".join(str(error).split())[:300]
-            state["rows"].append(row)
-            print(json.dumps(row), flush=True)
-            save(args, state)
+        if {"ours", "builds"} & set(args.parts):
+            measure_all(args, state, library, deadline, made)
         if time.time() > deadline:
             break
     pool.shutdown(wait=False, cancel_futures=True)
     lanes.shutdown()
-    save(args, state)
+    if "ours" in args.parts:
+        save(args, state)
 
 
 def names(text):
@@ -432,6 +410,7 @@ def parser_of(description):
     parser.add_argument("--jobs", type=int,
                         default=max(1, (os.cpu_count() or 1) // 2))
     parser.add_argument("--timing", action="store_true")
+    parser.add_argument("--rows")
     parser.add_argument("--markdown")
     parser.add_argument("--table", action="store_true")
     return parser
@@ -442,6 +421,7 @@ def parse(parser):
     args = parser.parse_args()
     args.work = os.path.abspath(args.work)
     args.build = os.path.abspath(args.build)
+    args.rows = args.rows or os.path.join(args.work, "rows.json")
     args.markdown = args.markdown or os.path.join(args.work, "table.md")
     os.makedirs(args.work, exist_ok=True)
     return args
@@ -449,6 +429,8 @@ def parse(parser):
 
 def main():
     parser = parser_of(__doc__)
+    parser.add_argument("--both", action="store_true")
+    parser.add_argument("--parts", type=names, default=["ours"])
     parser.add_argument("--lanes", type=int, default=6)
     parser.add_argument("--autotune-seconds", type=float, default=240)
     args = parse(parser)

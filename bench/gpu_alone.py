@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is timed on a GPU is timed alone, while processes that compile stand
-still: they use the GPU, too, and be it that they ask which one it is."""
+still: they use the GPU, too, and be it that they ask which one it is. Calls
+with other GPUs do not wait for each other."""
 import contextlib
 import fcntl
 import os
@@ -10,6 +11,32 @@ import threading
 import time
 
 WITHIN = threading.Lock()  # a lock of files does not tell threads apart
+
+
+def here(work, what):
+    """A file or folder of a folder's calls with this GPU."""
+    return os.path.join(work, what + "-" + os.environ.get(
+        "CUDA_VISIBLE_DEVICES", "all").replace("/", "_"))
+
+
+def workers_of(work):
+    return here(work, "workers")
+
+
+def forget_workers(work):
+    """Those that have ended without saying so."""
+    folder = workers_of(work)
+    for process in os.listdir(folder) if os.path.isdir(folder) else []:
+        if not os.path.isdir(os.path.join("/proc", process)):
+            os.remove(os.path.join(folder, process))
+
+
+@contextlib.contextmanager
+def by_itself(path):
+    """What only one thread of one process does at a time."""
+    with open(path, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def descendants(roots):
@@ -32,7 +59,7 @@ def descendants(roots):
 
 def signal_all(work, number, but=()):
     """Sends a signal to the compiling processes of a folder, and theirs."""
-    workers = os.path.join(work, "workers")
+    workers = workers_of(work)
     roots = [int(p) for p in os.listdir(workers)] if os.path.isdir(
         workers) else []
     for process in descendants(r for r in roots if r not in but):
@@ -43,20 +70,20 @@ def signal_all(work, number, but=()):
 @contextlib.contextmanager
 def working(work, process=None):
     """Is one of those that stand still while others are timed."""
-    mark = os.path.join(work, "workers", str(process or os.getpid()))
+    mark = os.path.join(workers_of(work), str(process or os.getpid()))
     os.makedirs(os.path.dirname(mark), exist_ok=True)
     with open(mark, "w"):
         pass
     try:
         yield
     finally:
-        os.remove(mark)
+        with contextlib.suppress(FileNotFoundError):  # another call was faster
+            os.remove(mark)
 
 
 @contextlib.contextmanager
 def alone(work):
-    with WITHIN, open(os.path.join(work, "alone.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with WITHIN, by_itself(here(work, "alone")):
         signal_all(work, signal.SIGSTOP, but=(os.getpid(),))
         time.sleep(0.05)  # what they have asked of the GPU comes to its end
         try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""int8 on an NVIDIA GPU: models of models.py, calibrated by random data, beside
+"""int8 and fp8 on an NVIDIA GPU: models of models.py, calibrated by random data, beside
 the same models in other precisions.
 
   gpu_int8.py WORK [--only a,b] [--batch 1,32] [--precision int8,fp16]
@@ -9,7 +9,7 @@ the same models in other precisions.
 Prints a table in Markdown: for each model and precision the signal-to-noise
 ratio of the outputs against PyTorch's in float64, in dB, and the microseconds of
 a call, as gpu.py measures them. Precisions are joined by plus signs: int8+fp16
-lets what is not in int8 compute in fp16. Weights are random, but norms have seen
+lets what is not in int8 compute in fp16, as fp8+fp16 does. Weights are random, but norms have seen
 data; a model is calibrated by 16 samples of other random data, by the greatest
 and least values. Needs PyTorch for CUDA and NVRTC; --seconds begins nothing new
 after so long."""
@@ -74,7 +74,7 @@ def compile_one(args, name, batch, precision):
     folder = folder_of(args.work, name, batch)
     path = os.path.join(folder, precision + ".bsm")
     options = [] if args.timing else ["--no-timing"]
-    if "int8" in precision:
+    if "int8" in precision or "fp8" in precision:
         options += ["--calibration", calibrate(args, name)]
     start = time.time()
     call(os.path.join(args.build, "bessemer"), "compile",

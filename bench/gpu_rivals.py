@@ -148,6 +148,7 @@ def main():
     try:
         stream = torch.cuda.Stream()
         with working(work), torch.cuda.stream(stream), torch.no_grad():
+            found["gpu"] = torch.cuda.get_device_name(0)
             inputs = inputs_of(work, name, int(batch))
             rival = Rival(work, name, int(batch), precision, inputs)
             found["us"] = rival.time("autotune", stream)

@@ -4,15 +4,18 @@
 Bessemer, in ONNX Runtime (QDQ) and in OpenVINO, which reads ONNX Runtime's file.
 
   quantized_peers.py BESSEMER DIR [--models resnet18,...] [--threads N]
-                     [--rounds N] [--isa NAME] [--reuse]
+                     [--rounds N] [--isa NAME] [--also NAME,...] [--alone]
+                     [--reuse]
 
 Prints a table in Markdown: for each model the signal-to-noise ratio of the
 outputs against PyTorch's in float32, on inputs that nothing was calibrated with,
 how many answers (greatest outputs) are PyTorch's, and the least milliseconds of
 CPU time of all rounds, in which the runtimes take turns. All runtimes quantize by the
 greatest and least values, activations to uint8 and weights per channel. Weights
-are random, but norms have seen data. DIR keeps what was made; --reuse takes
-models, calibrations and ONNX files from there. Needs torch, torchvision,
+are random, but norms have seen data. --also adds engines in float32 and int8 for
+other instruction sets, in the same turns; --alone leaves the other runtimes out.
+DIR keeps what was made; --reuse takes models, calibrations and ONNX files from
+there. Needs torch, torchvision,
 transformers, numpy, onnx, onnxruntime and openvino."""
 import argparse
 import os
@@ -54,6 +57,53 @@ class Bert(torch.nn.Module):
         return self.bert(ids, torch.ones_like(ids)).last_hidden_state
 
 
+class Lstm(torch.nn.Module):
+    """Two levels in both directions, and what reads their last state."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(128, 256, 2, batch_first=True,
+                                  bidirectional=True)
+        self.head = torch.nn.Linear(512, 1000)
+
+    def forward(self, x):
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+class Unet(torch.nn.Module):
+    """Four levels of pairs of convolutions, resized bilinearly."""
+
+    def __init__(self):
+        super().__init__()
+        nn, sizes = torch.nn, (32, 64, 128, 256)
+
+        def pair(i, o):
+            return nn.Sequential(
+                nn.Conv2d(i, o, 3, padding=1, bias=False), nn.BatchNorm2d(o),
+                nn.ReLU(), nn.Conv2d(o, o, 3, padding=1, bias=False),
+                nn.BatchNorm2d(o), nn.ReLU())
+
+        self.down = nn.ModuleList(
+            pair(i, o) for i, o in zip((3,) + sizes, sizes))
+        self.up = nn.ModuleList(
+            pair(i + o, o) for i, o in zip(sizes[:0:-1], sizes[-2::-1]))
+        self.head = nn.Conv2d(sizes[0], 4, 1)
+
+    def forward(self, x):
+        f, kept = torch.nn.functional, []
+        for i, block in enumerate(self.down):
+            x = block(f.max_pool2d(x, 2) if i else x)
+            kept.append(x)
+        for block, skip in zip(self.up, kept[-2::-1]):
+            x = f.interpolate(x, scale_factor=2, mode="bilinear")
+            x = block(torch.cat((skip, x), 1))
+        return self.head(x)
+
+
+def googlenet():
+    return torchvision.models.googlenet(aux_logits=False, init_weights=False)
+
+
 IMAGE = (3, 224, 224)
 MODELS = {
     "resnet18": (torchvision.models.resnet18, IMAGE),
@@ -62,6 +112,17 @@ MODELS = {
     "squeezenet1_1": (torchvision.models.squeezenet1_1, IMAGE),
     "encoder": (Encoder, (64, 256)),
     "bert_base": (Bert, 128),
+    "mobilenet_v3_large": (torchvision.models.mobilenet_v3_large, IMAGE),
+    "efficientnet_b0": (torchvision.models.efficientnet_b0, IMAGE),
+    "densenet121": (torchvision.models.densenet121, IMAGE),
+    "googlenet": (googlenet, IMAGE),
+    "regnet_y_400mf": (torchvision.models.regnet_y_400mf, IMAGE),
+    "shufflenet_v2_x1_0": (torchvision.models.shufflenet_v2_x1_0, IMAGE),
+    "convnext_tiny": (torchvision.models.convnext_tiny, IMAGE),
+    "unet": (Unet, (3, 128, 128)),
+    "vit_b_16": (torchvision.models.vit_b_16, IMAGE),
+    "swin_t": (torchvision.models.swin_t, IMAGE),
+    "lstm": (Lstm, (64, 128)),
 }
 
 
@@ -97,11 +158,12 @@ class Bessemer:
     def __init__(self, tool, base, threads, isa, quantized):
         self.tool, self.base = tool, base
         self.common = ["--threads", threads] + (["--isa", isa] if isa else [])
-        self.engine = base + ("-int8.bsm" if quantized else "-float.bsm")
+        self.engine = (base + (f"-{isa}" if isa else "") +
+                       ("-int8.bsm" if quantized else "-float.bsm"))
         options = ["--precision", "int8", "--calibration",
                    base + ".calib"] if quantized else []
         call(tool, "compile", base + ".ts", "-o", self.engine, "--no-timing",
-             "--inputs-from", base + "-one.npz", *options)
+             "--inputs-from", base + "-one.npz", *self.common, *options)
 
     def run(self, x):
         np.savez(self.base + "-in.npz", in_0=x)
@@ -208,9 +270,15 @@ def prepare(a, name):
     one = data[:1]
     runtimes = {
         "Bessemer, float32": Bessemer(tool, base, threads, isa, False),
-        "Bessemer, int8": Bessemer(tool, base, threads, isa, True),
-        "ONNX Runtime, QDQ": OnnxRuntime(base + "-qdq.onnx", one, threads),
-        "OpenVINO, QDQ": OpenVino(base + "-qdq.onnx", one, threads)}
+        "Bessemer, int8": Bessemer(tool, base, threads, isa, True)}
+    for other in a.also.split(",") if a.also else []:
+        for title, quantized in ("float32", False), ("int8", True):
+            runtimes[f"Bessemer, {title}, {other}"] = Bessemer(
+                tool, base, threads, other, quantized)
+    if not a.alone:
+        runtimes["ONNX Runtime, QDQ"] = OnnxRuntime(base + "-qdq.onnx", one,
+                                                    threads)
+        runtimes["OpenVINO, QDQ"] = OpenVino(base + "-qdq.onnx", one, threads)
     return runtimes, held_back, expected
 
 
@@ -232,6 +300,8 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--isa")
+    parser.add_argument("--also")
+    parser.add_argument("--alone", action="store_true")
     parser.add_argument("--reuse", action="store_true")
     a = parser.parse_args()
     os.makedirs(a.folder, exist_ok=True)

@@ -952,6 +952,38 @@ static void sweep_chains(sweep *w) {
   }
 }
 
+/* ---- sampling ---- */
+
+static void sweep_samples(sweep *w) {
+  static const char *const paddings[] = {"zeros", "border", "reflection"};
+  static const char *const modes[] = {"nearest", "linear", "cubic"};
+  static const bsm_dims images[] = {{4, {1, 3, 144, 152}},
+                                    {4, {2, 32, 32, 32}},
+                                    {4, {1, 256, 16, 16}},
+                                    {5, {1, 16, 16, 16, 16}}};
+  for (int k = 0; k < 4 * 3 * 3; k++) {
+    const bsm_dims d = images[k / 9];
+    const int mode = k % 3, padding = k / 3 % 3;
+    one_step s;
+    bsm_dims grid = d;
+    if (mode == BSM_RESIZE_CUBIC && d.rank > 4) continue;
+    for (int32_t i = 1; i < d.rank - 1; i++) grid.d[i] = d.d[i + 1];
+    grid.d[d.rank - 1] = d.rank - 2;
+    one_step_start(&s, BSM_STEP_SAMPLE);
+    s.params.sample = (bsm_step_sample){.mode = mode, .padding = padding};
+    sweep_tensor(&s, false, BSM_DTYPE_FLOAT, d, LAST);
+    float *at = sweep_tensor(&s, false, BSM_DTYPE_FLOAT, grid, ROWS);
+    int64_t count;
+    if (!bsm_dims_numel(grid, &count)) abort();
+    for (int64_t i = 0; i < count; i++) {
+      at[i] = (float)(i * 7919 % 2048) / 1000.0f - 1.024f;
+    }
+    sweep_tensor(&s, true, BSM_DTYPE_FLOAT, d, LAST);
+    sweep_take(w, &s, "%s %s %s", modes[mode], paddings[padding],
+               sweep_text(d, LAST));
+  }
+}
+
 static const struct {
   bsm_step_kind kind;
   void (*cases)(sweep *w);
@@ -972,7 +1004,8 @@ static const struct {
                    {BSM_STEP_COPY, sweep_copies},
                    {BSM_STEP_FILL, sweep_fills},
                    {BSM_STEP_PAD, sweep_pads},
-                   {BSM_STEP_RESIZE, sweep_resizes}};
+                   {BSM_STEP_RESIZE, sweep_resizes},
+                   {BSM_STEP_SAMPLE, sweep_samples}};
 #define SWEEP_KINDS (sizeof(sweep_kinds) / sizeof(sweep_kinds[0]))
 
 #endif /* BENCH_SWEEP_CASES_H_ */
