@@ -111,13 +111,14 @@ note_passed() {
 }
 
 # The programs that are left, as ctest takes them from a file: by their places
-# among those that are chosen.
+# among those that are chosen, in a line that ends, as ctest leaves out the last
+# character of a file. Nothing when none is.
 list_left() {
   ctest --test-dir "$build" -C Gpu -N -L '^gpu$' -LE '^stress$' "$@" |
     sed -nE 's/^ *Test +#[0-9]+: ([^ ]+)$/\1/p' | nl -w 1 -s ' ' |
     sed 's/\(.*\) \(.*\)/\2 \1/' | sort |
-    join -v 1 - "$build/gpu-passed" | sed 's/.* //' | tr '\n' ',' |
-    sed 's/^/0,0,0,/; s/,$//'
+    join -v 1 - "$build/gpu-passed" | sed 's/.* //' | paste -s -d , - |
+    sed -n 's/^\(.\)/0,0,0,\1/p'
 }
 
 run_tests() {
