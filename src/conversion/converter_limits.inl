@@ -2,6 +2,10 @@
 /* Made by op_suite_conversion_test with BSM_WRITE_LIMITS=FILE; do not edit.
  * What converters refused in the operator suite, in their words. */
 /* clang-format off */
+LIMIT("aten::_embedding_bag", "output N of embedding_bag is used; only the first is given")
+LIMIT("aten::_embedding_bag", "embedding_bag with mode 'max' and bags of different sizes")
+LIMIT("aten::_embedding_bag_forward_only", "output N of embedding_bag is used; only the first is given")
+LIMIT("aten::_embedding_bag_forward_only", "embedding_bag with mode 'max' and bags of different sizes")
 LIMIT("aten::_native_batch_norm_legit.no_stats", "the moments of float16")
 LIMIT("aten::_native_batch_norm_legit.no_stats", "the moments of bfloat16")
 LIMIT("aten::_pack_padded_sequence", "the lengths of a packed sequence are known only when the model runs")

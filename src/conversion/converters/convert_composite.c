@@ -225,6 +225,30 @@ static bsm_status convert_angle(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, product(ctx, x, number(ctx, x, factor)));
 }
 
+/* The angle of a number in the complex plane: pi below 0; NaN of NaN. */
+static bsm_status convert_real_angle(bsm_conversion_ctx *ctx,
+                                     const bsm_node *node,
+                                     const bsm_args *args) {
+  bsm_itensor *x =
+      bsm_emit_to_floating(ctx, bsm_arg_itensor_or_freeze(ctx, args, 0));
+  bsm_itensor *y = bsm_emit_select(ctx, less(ctx, x, 0), number(ctx, x, PI),
+                                   number(ctx, x, 0));
+  return bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_select(ctx, bsm_emit_unary(ctx, x, BSM_UNARY_ISNAN), x, y));
+}
+
+/* Of what is not complex all is real. */
+static bsm_status convert_isreal(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                 const bsm_args *args) {
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, 0);
+  if (!x) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(!bsm_dtype_is_complex(x->dtype), "isreal of %s",
+            bsm_dtype_name(x->dtype));
+  return bsm_emit_output(ctx, node, 0,
+                         bsm_emit_fill(ctx, BSM_DTYPE_BOOL, x->dims, 1));
+}
+
 /* The largest finite number of a floating dtype. */
 static double largest(bsm_dtype dtype) {
   switch (dtype) {
@@ -347,6 +371,8 @@ static const bsm_conversion_pattern patterns[] = {
      convert_logit, 0},
     UNARY("sinc", convert_sinc, 0),
     UNARY("special_sinc", convert_sinc, 0),
+    UNARY("angle", convert_real_angle, 0),
+    UNARY("isreal", convert_isreal, 0),
     UNARY("deg2rad", convert_angle, 0),
     UNARY("rad2deg", convert_angle, 1),
     {"aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, "

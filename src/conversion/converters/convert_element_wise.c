@@ -442,6 +442,18 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> "
      "Tensor",
      convert_binary, E(SHIFT_RIGHT)},
+    {"aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+     convert_binary, E(BITWISE_AND)},
+    {"aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+     convert_binary, E(BITWISE_OR)},
+    {"aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+     convert_binary, E(BITWISE_XOR)},
+    {"aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> "
+     "Tensor",
+     convert_binary, E(SHIFT_LEFT)},
+    {"aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> "
+     "Tensor",
+     convert_binary, E(SHIFT_RIGHT)},
     LOGICAL("logical_and", AND),
     LOGICAL("logical_or", OR),
     LOGICAL("logical_xor", XOR),

@@ -106,8 +106,10 @@ static bsm_status convert_embedding_bag(bsm_conversion_ctx *ctx,
       bsm_dims_str(offsets->dims));
   BSM_CHECK(b.mode >= BAG_SUM && b.mode <= BAG_MAX, "embedding_bag mode %lld",
             (long long)b.mode);
+  /* -1 is none where the schema has no None. */
   const bool padded =
-      bsm_args_count(args) > PADDING && !bsm_arg_is_none(args, PADDING);
+      bsm_args_count(args) > PADDING && !bsm_arg_is_none(args, PADDING) &&
+      (!bsm_args_variant(args) || bsm_arg_unwrap_to_int(args, PADDING) >= 0);
   for (size_t i = 1; i < bsm_node_output_count(node); i++) {
     BSM_CHECK(bsm_node_out(node, i)->uses.len == 0,
               "output %zu of embedding_bag is used; only the first is given",
@@ -159,5 +161,16 @@ static const bsm_conversion_pattern patterns[] = {
      "per_sample_weights, bool include_last_offset, int? padding_idx) -> "
      "(Tensor, Tensor, Tensor, Tensor)",
      convert_embedding_bag, 0},
+    {"aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, "
+     "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
+     "per_sample_weights=None, bool include_last_offset=False, int "
+     "padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+     convert_embedding_bag, 1},
+    {"aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, "
+     "Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
+     "sparse=False, Tensor? per_sample_weights=None, bool "
+     "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, "
+     "Tensor, Tensor)",
+     convert_embedding_bag, 1},
 };
 BSM_CONVERTER_TABLE(embedding_bag, patterns);

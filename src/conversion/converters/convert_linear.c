@@ -163,6 +163,7 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::bmm(Tensor self, Tensor mat2) -> Tensor", convert_matmul, 33},
     {"aten::mv(Tensor self, Tensor vec) -> Tensor", convert_matmul, 21},
     {"aten::dot(Tensor self, Tensor tensor) -> Tensor", convert_matmul, 11},
+    {"aten::vdot(Tensor self, Tensor other) -> Tensor", convert_matmul, 11},
     ADD("addmm", "mat1", "mat2", 0),
     ADD("addmv", "mat", "vec", 0),
     ADD("baddbmm", "batch1", "batch2", 0),

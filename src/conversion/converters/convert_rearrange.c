@@ -140,6 +140,15 @@ static bsm_status embedded(bsm_conversion_ctx *ctx, bsm_dims x, int64_t offset,
   return bsm_tensor_copy(diagonal.u.tensor, from);
 }
 
+/* x, whose elements `at` numbers from 1, and 0 elsewhere. */
+static bsm_itensor *among_zeros(bsm_conversion_ctx *ctx, bsm_itensor *x,
+                                const bsm_tensor *at) {
+  bsm_itensor *both[2] = {bsm_emit_fill(ctx, x->dtype, (bsm_dims){1, {1}}, 0),
+                          flat(ctx, x)};
+  return bsm_emit_gather(ctx, bsm_emit_concat(ctx, both, 2, 0),
+                         bsm_freeze_tensor(ctx, at), BSM_GATHER_DEFAULT, 0);
+}
+
 static bsm_status convert_diag_embed(bsm_conversion_ctx *ctx,
                                      const bsm_node *node,
                                      const bsm_args *args) {
@@ -160,12 +169,33 @@ static bsm_status convert_diag_embed(bsm_conversion_ctx *ctx,
             "diag_embed of dims %s along %d and %d, offset %lld",
             bsm_dims_str(x->dims), (int)dim1, (int)dim2, (long long)offset);
   BSM_TRY(embedded(ctx, x->dims, offset, dim1, dim2, &at));
-  bsm_itensor *both[2] = {bsm_emit_fill(ctx, x->dtype, (bsm_dims){1, {1}}, 0),
-                          flat(ctx, x)};
-  return bsm_emit_output(
-      ctx, node, 0,
-      bsm_emit_gather(ctx, bsm_emit_concat(ctx, both, 2, 0),
-                      bsm_freeze_tensor(ctx, at), BSM_GATHER_DEFAULT, 0));
+  return bsm_emit_output(ctx, node, 0, among_zeros(ctx, x, at));
+}
+
+/* diag: the diagonal of a matrix, or the matrix of a vector; diagflat
+ * (`variant` 1): that of all elements. */
+static bsm_status convert_diag(bsm_conversion_ctx *ctx, const bsm_node *node,
+                               const bsm_args *args) {
+  enum { SELF, OFFSET };
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  int64_t offset = bsm_arg_unwrap_to_int(args, OFFSET);
+  bsm_tensor *at;
+  if (!x) return bsm_ctx_take_error(ctx);
+  if (bsm_args_variant(args)) {
+    x = flat(ctx, x);
+  } else if (bsm_rank(x) == 2) {
+    BSM_TRY(positions(ctx, node, args, 0, x, NULL, &at));
+    return bsm_emit_output(
+        ctx, node, 0,
+        bsm_emit_gather(ctx, flat(ctx, x), bsm_freeze_tensor(ctx, at),
+                        BSM_GATHER_DEFAULT, 0));
+  }
+  if (!x) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(bsm_rank(x) == 1 && offset > -INT32_MAX && offset < INT32_MAX,
+            "diag of dims %s, diagonal %lld", bsm_dims_str(x->dims),
+            (long long)offset);
+  BSM_TRY(embedded(ctx, x->dims, offset, 0, 1, &at));
+  return bsm_emit_output(ctx, node, 0, among_zeros(ctx, x, at));
 }
 
 /* The sum of the diagonal. */
@@ -252,6 +282,21 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> "
      "Tensor",
      convert_diag_embed, 0},
+    {"aten::diag(Tensor self, int diagonal=0) -> Tensor", convert_diag, 0},
+    {"aten::diagflat(Tensor self, int offset=0) -> Tensor", convert_diag, 1},
+    {"aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int "
+     "dim1=0, int dim2=1) -> Tensor",
+     convert_rearrange, 1},
+    {"aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int "
+     "dim2=-1) -> Tensor(a)",
+     convert_rearrange, 0},
+    {"aten::combinations(Tensor self, int r=2, bool with_replacement=False) "
+     "-> Tensor",
+     convert_rearrange, 0},
+    {"aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
+     convert_rearrange, 0},
+    {"aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor",
+     convert_rearrange, 0},
     {"aten::trace(Tensor self) -> Tensor", convert_trace, 0},
     {"aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> "
      "Tensor(a)",
