@@ -106,10 +106,17 @@ function(bsm_set_kernel_flags)
       if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
         list(APPEND flags -fno-unswitch-loops)
       endif()
-    elseif(source MATCHES "/(best|lanes|strided|take)\\.c$")
+    elseif(BSM_X86 AND source MATCHES "/ints_scalar\\.c$")
+      # For CPUs older than AVX2.
+      set(flags -Os -ffp-contract=off)
+    elseif(source MATCHES "/(best|ints_[a-z0-9]*|lanes|strided|take)\\.c$")
       set(flags -O2 -ffp-contract=off -ftree-vectorize)
       if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
         list(APPEND flags -fvect-cost-model=cheap)
+      endif()
+      if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND source MATCHES "/ints_")
+        # What is left of a row has no vectors of half the size: a quarter less.
+        list(APPEND flags --param=vect-epilogues-nomask=0)
       endif()
     elseif(BSM_X86
            AND source MATCHES
@@ -134,7 +141,7 @@ function(bsm_set_kernel_flags)
       # Nobody else chooses the sizes of their buffers on the stack.
       list(APPEND flags -fno-stack-protector)
     endif()
-    if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT source MATCHES "/ints_")
       list(APPEND flags -falign-functions=16 -falign-jumps=16 -falign-loops=16)
     endif()
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${flags})

@@ -17,6 +17,7 @@
 #include "backend/cpu/kernels/gemm/gemm_f32.h"
 #include "backend/cpu/kernels/half/half.h"
 #include "backend/cpu/kernels/int8/int8.h"
+#include "backend/cpu/kernels/ints/ints.h"
 #include "backend/cpu/kernels/math/vector_math.h"
 #include "backend/cpu/kernels/planar/planar_f32.h"
 #include "backend/cpu/kernels/pooling/pooling_f32.h"

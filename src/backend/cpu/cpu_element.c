@@ -72,6 +72,32 @@ static const bsm_k_convert *conversions(void) {
   return known;
 }
 
+const bsm_k_ints *bsm_cpu_ints(void) {
+  static _Atomic(const bsm_k_ints *) chosen;
+  const bsm_k_ints *known = atomic_load_explicit(&chosen, memory_order_relaxed);
+  if (!known) {
+    known = bsm_k_ints_select(bsm_isa_detect());
+    atomic_store_explicit(&chosen, known, memory_order_relaxed);
+  }
+  return known;
+}
+
+/* The width of integers that are computed in 64 bits, or -1. */
+static int width_of(bsm_dtype dtype) {
+  switch (dtype) {
+    case BSM_DTYPE_UINT8:
+      return BSM_K_INTS_U8;
+    case BSM_DTYPE_INT8:
+      return BSM_K_INTS_I8;
+    case BSM_DTYPE_INT16:
+      return BSM_K_INTS_I16;
+    case BSM_DTYPE_INT32:
+      return BSM_K_INTS_I32;
+    default:
+      return -1;
+  }
+}
+
 /* Half and bfloat16 that lie apart are gathered first: the conversions work on
  * arrays. */
 #define NARROW_ROW 256
@@ -117,8 +143,15 @@ static void store_narrow(bool half, uint16_t *to, int64_t stride, int64_t n,
     }                                                                   \
     return;                                                             \
   }
+/* Neighbours have kernels. */
+#define LOAD_APART(type)                                           \
+  {                                                                \
+    const type *p = from;                                          \
+    int64_t *o = to;                                               \
+    for (int64_t i = 0; i < n; i++) o[i] = (int64_t)p[i * stride]; \
+    return;                                                        \
+  }
 #define AS_IS(x) (x)
-#define AS_INT(x) ((int64_t)(x))
 #define AS_TRUTH(x) ((uint8_t)((x) != 0))
 #define FROM_FLOAT8(x) bsm_float8_to_float(BSM_DTYPE_FLOAT8_E4M3FN, x)
 #define TO_FLOAT8(x) bsm_float_to_float8(BSM_DTYPE_FLOAT8_E4M3FN, x)
@@ -133,9 +166,34 @@ static bool copy_neighbours(bsm_dtype dtype, const void *from, int64_t stride,
   return true;
 }
 
+/* n times an element of 1, 4 or 8 bytes. */
+static void repeat(size_t size, const void *element, void *to, int64_t n) {
+  uint64_t all = 0;
+  uint32_t half;
+  if (size == 1) {
+    memset(to, *(const uint8_t *)element, (size_t)n);
+    return;
+  }
+  memcpy(size == 8 ? (void *)&all : &half, element, size);
+  if (size == 4) all = (uint64_t)half << 32 | half;
+  const int64_t pairs = n * (int64_t)size / 8;
+  bsm_cpu_ints()->fill((int64_t)all, to, pairs);
+  if (pairs * 8 < n * (int64_t)size) memcpy((char *)to + pairs * 8, &half, 4);
+}
+
 void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
                   void *to) {
+  if (stride == 0 && n > 1) {
+    int64_t one = 0;
+    bsm_cpu_load(dtype, from, 1, 1, &one);
+    repeat(bsm_cpu_class_size(bsm_cpu_class_of(dtype)), &one, to, n);
+    return;
+  }
   if (copy_neighbours(dtype, from, stride, n, to)) return;
+  if (stride == 1 && width_of(dtype) >= 0) {
+    bsm_cpu_ints()->load((bsm_k_ints_width)width_of(dtype), from, to, n);
+    return;
+  }
   if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
     load_narrow(dtype == BSM_DTYPE_HALF, from, stride, n, to);
     return;
@@ -146,13 +204,13 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
     case BSM_DTYPE_DOUBLE:
       LOAD(double, double, AS_IS)
     case BSM_DTYPE_UINT8:
-      LOAD(uint8_t, int64_t, AS_INT)
+      LOAD_APART(uint8_t)
     case BSM_DTYPE_INT8:
-      LOAD(int8_t, int64_t, AS_INT)
+      LOAD_APART(int8_t)
     case BSM_DTYPE_INT16:
-      LOAD(int16_t, int64_t, AS_INT)
+      LOAD_APART(int16_t)
     case BSM_DTYPE_INT32:
-      LOAD(int32_t, int64_t, AS_INT)
+      LOAD_APART(int32_t)
     case BSM_DTYPE_BOOL:
       LOAD(uint8_t, uint8_t, AS_TRUTH)
     case BSM_DTYPE_FLOAT8_E4M3FN:
@@ -173,6 +231,13 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
     }                                                                   \
     return;                                                             \
   }
+#define STORE_APART(type, expression)                                 \
+  {                                                                   \
+    type *p = to;                                                     \
+    const int64_t *v = from;                                          \
+    for (int64_t i = 0; i < n; i++) p[i * stride] = expression(v[i]); \
+    return;                                                           \
+  }
 #define AS_U8(x) ((uint8_t)(x))
 #define AS_I8(x) ((int8_t)(uint8_t)(x))
 #define AS_I16(x) ((int16_t)(uint16_t)(x))
@@ -181,6 +246,10 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
 void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
                    const void *from) {
   if (copy_neighbours(dtype, from, stride, n, to)) return;
+  if (stride == 1 && width_of(dtype) >= 0) {
+    bsm_cpu_ints()->store((bsm_k_ints_width)width_of(dtype), from, to, n);
+    return;
+  }
   if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
     store_narrow(dtype == BSM_DTYPE_HALF, to, stride, n, from);
     return;
@@ -191,13 +260,13 @@ void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
     case BSM_DTYPE_DOUBLE:
       STORE(double, double, AS_IS)
     case BSM_DTYPE_UINT8:
-      STORE(uint8_t, int64_t, AS_U8)
+      STORE_APART(uint8_t, AS_U8)
     case BSM_DTYPE_INT8:
-      STORE(int8_t, int64_t, AS_I8)
+      STORE_APART(int8_t, AS_I8)
     case BSM_DTYPE_INT16:
-      STORE(int16_t, int64_t, AS_I16)
+      STORE_APART(int16_t, AS_I16)
     case BSM_DTYPE_INT32:
-      STORE(int32_t, int64_t, AS_I32)
+      STORE_APART(int32_t, AS_I32)
     case BSM_DTYPE_BOOL:
       STORE(uint8_t, uint8_t, AS_TRUTH)
     case BSM_DTYPE_FLOAT8_E4M3FN:
@@ -216,7 +285,6 @@ void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
   }
 #define TO_FLOAT(x) ((float)(x))
 #define TO_DOUBLE(x) ((double)(x))
-#define FROM_FLOAT(x) bsm_cpu_to_i64((double)(x))
 
 void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
                      bsm_cpu_class to_class, void *to, int64_t n) {
@@ -224,29 +292,36 @@ void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
     memmove(to, from, (size_t)n * bsm_cpu_class_size(to_class));
     return;
   }
+  const bsm_k_ints *ints = bsm_cpu_ints();
   switch ((int)from_class * 4 + (int)to_class) {
     case BSM_CPU_F32 * 4 + BSM_CPU_F64:
       CONVERT(float, double, TO_DOUBLE)
     case BSM_CPU_F32 * 4 + BSM_CPU_I64:
-      CONVERT(float, int64_t, FROM_FLOAT)
+      ints->of_floats(from, to, n);
+      return;
     case BSM_CPU_F64 * 4 + BSM_CPU_F32:
       CONVERT(double, float, TO_FLOAT)
     case BSM_CPU_F64 * 4 + BSM_CPU_I64:
       CONVERT(double, int64_t, bsm_cpu_to_i64)
     case BSM_CPU_I64 * 4 + BSM_CPU_F32:
-      CONVERT(int64_t, float, TO_FLOAT)
+      ints->to_floats(from, to, n);
+      return;
     case BSM_CPU_U8 * 4 + BSM_CPU_F32:
-      CONVERT(uint8_t, float, AS_TRUTH)
+      ints->floats_of_truth(from, to, n);
+      return;
     case BSM_CPU_U8 * 4 + BSM_CPU_F64:
       CONVERT(uint8_t, double, AS_TRUTH)
     case BSM_CPU_U8 * 4 + BSM_CPU_I64:
-      CONVERT(uint8_t, int64_t, AS_TRUTH)
+      ints->of_truth(from, to, n);
+      return;
     case BSM_CPU_F32 * 4 + BSM_CPU_U8:
-      CONVERT(float, uint8_t, AS_TRUTH)
+      ints->truth_of_floats(from, to, n);
+      return;
     case BSM_CPU_F64 * 4 + BSM_CPU_U8:
       CONVERT(double, uint8_t, AS_TRUTH)
     case BSM_CPU_I64 * 4 + BSM_CPU_U8:
-      CONVERT(int64_t, uint8_t, AS_TRUTH)
+      ints->to_truth(from, to, n);
+      return;
     default:
       CONVERT(int64_t, double, TO_DOUBLE)
   }
@@ -261,6 +336,10 @@ void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
   }
 
 void bsm_cpu_narrow(bsm_dtype dtype, void *values, int64_t n) {
+  if (width_of(dtype) >= 0) {
+    bsm_cpu_ints()->wrap((bsm_k_ints_width)width_of(dtype), values, values, n);
+    return;
+  }
   switch (dtype) {
     case BSM_DTYPE_HALF:
       conversions()->round_to_half(values, n, values);
@@ -268,16 +347,9 @@ void bsm_cpu_narrow(bsm_dtype dtype, void *values, int64_t n) {
     case BSM_DTYPE_BFLOAT16:
       conversions()->round_to_bfloat(values, n, values);
       return;
-    case BSM_DTYPE_UINT8:
-      NARROW(int64_t, AS_U8)
-    case BSM_DTYPE_INT8:
-      NARROW(int64_t, AS_I8)
-    case BSM_DTYPE_INT16:
-      NARROW(int64_t, AS_I16)
-    case BSM_DTYPE_INT32:
-      NARROW(int64_t, AS_I32)
     case BSM_DTYPE_BOOL:
-      NARROW(uint8_t, AS_TRUTH)
+      bsm_cpu_ints()->truth(BSM_K_TRUTH_OR, values, values, values, n);
+      return;
     case BSM_DTYPE_FLOAT8_E4M3FN:
       NARROW(float, ROUND_TO_FLOAT8)
     default:
@@ -294,15 +366,13 @@ void bsm_cpu_cast(bsm_cpu_class from_class, const void *from, bsm_dtype dtype,
 void bsm_cpu_set(bsm_cpu_class c, void *to, int64_t n, double value,
                  int64_t integer) {
   if (c == BSM_CPU_F32) {
-    float *p = to;
-    for (int64_t i = 0; i < n; i++) p[i] = (float)value;
+    const float v = (float)value;
+    repeat(sizeof(v), &v, to, n);
   } else if (c == BSM_CPU_F64) {
-    double *p = to;
-    for (int64_t i = 0; i < n; i++) p[i] = value;
+    repeat(sizeof(value), &value, to, n);
   } else if (c == BSM_CPU_U8) {
     memset(to, integer != 0, (size_t)n);
   } else {
-    int64_t *p = to;
-    for (int64_t i = 0; i < n; i++) p[i] = integer;
+    bsm_cpu_ints()->fill(integer, to, n);
   }
 }

@@ -7,6 +7,7 @@
 #define BSM_BACKEND_CPU_ELEMENT_H_
 
 #include "backend/cpu/cpu_step.h"
+#include "backend/cpu/kernels/ints/ints.h"
 
 typedef enum bsm_cpu_class {
   BSM_CPU_F32 = 0,
@@ -45,6 +46,10 @@ void bsm_cpu_narrow(bsm_dtype dtype, void *values, int64_t n);
  * `integer`. */
 void bsm_cpu_set(bsm_cpu_class c, void *to, int64_t n, double value,
                  int64_t integer);
+
+/* Those of this machine: all instruction sets give the same bits, so it does
+ * not matter which a stream is made for. */
+const bsm_k_ints *bsm_cpu_ints(void);
 
 float bsm_cpu_half_to_float(uint16_t h);
 uint16_t bsm_cpu_float_to_half(float f);

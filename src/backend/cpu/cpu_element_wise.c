@@ -20,7 +20,8 @@ static void choose_blocks(bsm_cpu_ew *e, int threads) {
   e->block_rows =
       s->rank > 1 && row > 0 && row < SHORT_ROW ? BSM_CPU_EW_BLOCK / row : 0;
   const int64_t block = e->block_rows ? e->block_rows * row : BSM_CPU_EW_BLOCK;
-  e->unit = s->count < 4 * BSM_CPU_EW_BLOCK * UNIT_BLOCKS * (int64_t)threads
+  e->unit = threads > 1 && s->count < 4 * BSM_CPU_EW_BLOCK * UNIT_BLOCKS *
+                                          (int64_t)threads
                 ? block * 4
                 : block * UNIT_BLOCKS;
   e->in_place = bsm_cpu_ew_rows_touch(e, 0) &&

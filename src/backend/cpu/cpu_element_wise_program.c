@@ -130,6 +130,45 @@ static int32_t times_read(const bsm_cpu_ew *e, int32_t reg, int32_t *user) {
   return count;
 }
 
+/* The truth values that a register has as integers all the time, or -1. */
+static int32_t truth_in(const bsm_cpu_ew *e, int32_t reg) {
+  if (times_written(e, reg) != 1) return -1;
+  for (int32_t i = 0; i < e->count; i++) {
+    const bsm_step_ew_instruction *op = &e->program[i].op;
+    if (op->dst != reg) continue;
+    if (op->kind != BSM_STEP_EW_CAST || times_written(e, op->a) != 1 ||
+        bsm_cpu_class_of((bsm_dtype)op->dtype) != BSM_CPU_I64) {
+      return -1;
+    }
+    bsm_dtype from =
+        (uint32_t)op->a < e->inputs ? e->dtypes[op->a] : BSM_DTYPE_FLOAT;
+    for (int32_t k = 0; k < i; k++) {
+      if (e->program[k].op.dst == op->a) {
+        from = (bsm_dtype)e->program[k].op.dtype;
+      }
+    }
+    return from == BSM_DTYPE_BOOL ? op->a : -1;
+  }
+  return -1;
+}
+
+/* 1 and 0 are the same in all dtypes: what is cast by way of integers is cast
+ * at once. */
+static void cast_truth_at_once(bsm_cpu_ew *e) {
+  int32_t user;
+  for (int32_t i = e->count - 1; i >= 0; i--) {
+    bsm_step_ew_instruction *op = &e->program[i].op;
+    if (op->kind != BSM_STEP_EW_CAST || op->a == op->dst) continue;
+    const int32_t between = op->a, from = truth_in(e, between);
+    if (from < 0) continue;
+    op->a = from;
+    if (between == e->result || times_read(e, between, &user) > 0) continue;
+    for (int32_t k = 0; k < e->count; k++) {
+      if (e->program[k].op.dst == between) drop(e, k);
+    }
+  }
+}
+
 /* Whether a register holds one number all the time. */
 static bool is_number(const bsm_cpu_ew *e, int32_t reg, float *out) {
   for (int32_t i = 0; i < e->count; i++) {
@@ -177,13 +216,35 @@ static void read_grid(bsm_cpu_ew *e, int32_t i) {
   }
 }
 
+/* What arithmetic with truth values is, when its result is one. */
+static int32_t logical(int32_t code) {
+  switch (code) {
+    case BSM_ELEMENT_WISE_SUM:
+    case BSM_ELEMENT_WISE_MAX:
+    case BSM_ELEMENT_WISE_BITWISE_OR:
+      return BSM_ELEMENT_WISE_OR;
+    case BSM_ELEMENT_WISE_PROD:
+    case BSM_ELEMENT_WISE_MIN:
+    case BSM_ELEMENT_WISE_BITWISE_AND:
+      return BSM_ELEMENT_WISE_AND;
+    case BSM_ELEMENT_WISE_BITWISE_XOR:
+      return BSM_ELEMENT_WISE_XOR;
+    default:
+      return code;
+  }
+}
+
 static void resolve(bsm_cpu_ew_instruction *in, const bsm_dtype *types) {
-  const bsm_step_ew_instruction *op = &in->op;
+  bsm_step_ew_instruction *op = &in->op;
   const bsm_cpu_class dst = bsm_cpu_class_of((bsm_dtype)op->dtype);
   in->a_class = bsm_cpu_class_of(types[op->a]);
   in->b_class = reads_b(op) ? bsm_cpu_class_of(types[op->b]) : dst;
   in->c_class = reads_c(op) ? bsm_cpu_class_of(types[op->c]) : dst;
   in->compute = in->result = dst;
+  if (op->kind == BSM_STEP_EW_BINARY && dst == BSM_CPU_U8 &&
+      in->a_class == BSM_CPU_U8 && in->b_class == BSM_CPU_U8) {
+    op->code = logical(op->code);
+  }
   in->exact = dst == BSM_CPU_F32 && is_exact(op, types);
   if (op->kind == BSM_STEP_EW_UNARY && bsm_cpu_unary_is_test(op->code)) {
     in->compute = in->a_class;
@@ -197,6 +258,8 @@ static void resolve(bsm_cpu_ew_instruction *in, const bsm_dtype *types) {
               op->kind == BSM_STEP_EW_ACTIVATION)) {
     in->compute = in->result = BSM_CPU_I64; /* arithmetic with 0 and 1 */
   }
+  /* Tests give 1 and 0, and so do conversions to truth values. */
+  if (dst == BSM_CPU_U8 && op->kind != BSM_STEP_EW_SELECT) in->exact = true;
   in->separate = op->dst == op->a || (reads_b(op) && op->dst == op->b) ||
                  (reads_c(op) && op->dst == op->c);
 }
@@ -254,6 +317,7 @@ void bsm_cpu_ew_read_program(const bsm_cpu_prepare *p, bsm_cpu_ew *e) {
   e->on_grid = bsm_cpu_quantize_find(p, &e->quantize);
   if (e->on_grid) end_before_grid(e);
   drop_casts(e);
+  cast_truth_at_once(e);
   for (uint32_t i = 0; i < e->inputs; i++) {
     if (e->widens[i]) read_grid(e, (int32_t)i);
   }

@@ -66,7 +66,7 @@ static void select_values(const machine *m, const bsm_cpu_ew_instruction *in,
   } else if (in->compute == BSM_CPU_U8) {
     SELECT(uint8_t)
   } else {
-    SELECT(int64_t)
+    bsm_cpu_ints()->select(k, b, c, to, n);
   }
 }
 

@@ -145,9 +145,25 @@ static int64_t places_of(const gather *g, const char *indices, int64_t offset,
                                 place);
 }
 
+/* Whether indices of one dimension name slices that there are. */
+static bool are_inside(const work *w) {
+  const gather *g = w->g;
+  const int64_t stride = g->tuples.strides[0];
+  int64_t place[CHUNK], outside = 0;
+  if (g->tuple_length != 1 || g->tuples.rank != 1 || g->size[0] == 0) {
+    return false;
+  }
+  for (int64_t t = 0; t < g->tuple_count && outside == 0; t += CHUNK) {
+    outside = places_of(g, w->indices, t * stride, stride,
+                        bsm_cpu_min(CHUNK, g->tuple_count - t), place);
+  }
+  return outside == 0;
+}
+
 static bsm_status check_slices(const work *w) {
   const gather *g = w->g;
   int64_t offsets[CHUNK];
+  if (are_inside(w)) return BSM_OK;
   for (int64_t first = 0; first < g->tuple_count; first += CHUNK) {
     const int n = (int)bsm_cpu_min(CHUNK, g->tuple_count - first);
     bsm_cpu_rows_offsets(&g->tuples, first, n, offsets);

@@ -3,6 +3,7 @@
 #include "backend/cpu/cpu_scalar_ops.h"
 
 #include <math.h>
+#include <string.h>
 
 bool bsm_cpu_unary_is_test(int32_t code) {
   return code == BSM_UNARY_NOT || code == BSM_UNARY_ISINF ||
@@ -215,7 +216,11 @@ static void unary_test(int32_t code, bsm_cpu_class c, const void *x, uint8_t *y,
     case BSM_CPU_I64:
       TESTS(int64_t, code == BSM_UNARY_NOT && p[i] == 0)
     case BSM_CPU_U8:
-      TESTS(uint8_t, code == BSM_UNARY_NOT && p[i] == 0)
+      if (code == BSM_UNARY_NOT) {
+        bsm_cpu_ints()->truth(BSM_K_TRUTH_NOT, x, x, y, n);
+      } else {
+        memset(y, 0, (size_t)n);
+      }
   }
 }
 
@@ -322,16 +327,6 @@ static bsm_k_binary_f32 *vector_binary(const bsm_k_math *m, int32_t code) {
 FLOATING(f32, float, f)
 FLOATING(f64, double, )
 
-/* Division by zero has no result in integers: 0. -1 is negation, which also
- * covers the smallest integer. */
-static int64_t divide(int64_t a, int64_t b) {
-  return b == 0 ? 0 : b == -1 ? negate(a) : a / b;
-}
-
-static int64_t modulo(int64_t a, int64_t b) {
-  return b == 0 || b == -1 ? 0 : a % b;
-}
-
 static int64_t power_i64(int64_t a, int64_t b) {
   if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
   uint64_t result = 1, base = (uint64_t)a;
@@ -342,55 +337,65 @@ static int64_t power_i64(int64_t a, int64_t b) {
   return (int64_t)result;
 }
 
-static int64_t shift_i64(bool left, bsm_dtype dtype, int64_t a, int64_t b) {
-  const int64_t bits = 8 * (int64_t)bsm_dtype_size(dtype);
-  if (left) {
-    return b < 0 || b >= bits ? 0 : (int64_t)((uint64_t)a << b);
-  }
-  const int64_t most = dtype == BSM_DTYPE_UINT8 ? bits : bits - 1;
-  if (b < 0 || b >= most) b = most;
-  return a >> b;
-}
-
-static int64_t binary_i64(int32_t code, bsm_dtype dtype, int64_t a, int64_t b) {
-  const uint64_t ua = (uint64_t)a, ub = (uint64_t)b;
-  int64_t m;
+/* Operations of bsm_k_ints_op, or -1. */
+static int ints_operation(int32_t code) {
   switch (code) {
     case BSM_ELEMENT_WISE_SUM:
-      return (int64_t)(ua + ub);
+      return BSM_K_INTS_SUM;
     case BSM_ELEMENT_WISE_PROD:
-      return (int64_t)(ua * ub);
+      return BSM_K_INTS_PROD;
     case BSM_ELEMENT_WISE_SUB:
-      return (int64_t)(ua - ub);
+      return BSM_K_INTS_SUB;
     case BSM_ELEMENT_WISE_MAX:
-      return a > b ? a : b;
+      return BSM_K_INTS_MAX;
     case BSM_ELEMENT_WISE_MIN:
-      return a < b ? a : b;
+      return BSM_K_INTS_MIN;
+    case BSM_ELEMENT_WISE_BITWISE_AND:
+      return BSM_K_INTS_AND;
+    case BSM_ELEMENT_WISE_BITWISE_OR:
+      return BSM_K_INTS_OR;
+    case BSM_ELEMENT_WISE_BITWISE_XOR:
+      return BSM_K_INTS_XOR;
+    default:
+      return -1;
+  }
+}
+
+/* Divisions, or -1. */
+static int ints_division(int32_t code) {
+  switch (code) {
     case BSM_ELEMENT_WISE_DIV:
     case BSM_ELEMENT_WISE_TRUNC_DIV:
-      return divide(a, b);
+      return BSM_K_INTS_TRUNC_DIV;
     case BSM_ELEMENT_WISE_FLOOR_DIV:
-      m = modulo(a, b);
-      return divide(a, b) - (m != 0 && (m < 0) != (b < 0));
-    case BSM_ELEMENT_WISE_REMAINDER:
-      m = modulo(a, b);
-      return m != 0 && (m < 0) != (b < 0) ? m + b : m;
+      return BSM_K_INTS_FLOOR_DIV;
     case BSM_ELEMENT_WISE_FMOD:
-      return modulo(a, b);
-    case BSM_ELEMENT_WISE_POW:
-      return power_i64(a, b);
-    case BSM_ELEMENT_WISE_BITWISE_AND:
-      return a & b;
-    case BSM_ELEMENT_WISE_BITWISE_OR:
-      return a | b;
-    case BSM_ELEMENT_WISE_BITWISE_XOR:
-      return a ^ b;
-    case BSM_ELEMENT_WISE_SHIFT_LEFT:
-      return shift_i64(true, dtype, a, b);
-    case BSM_ELEMENT_WISE_SHIFT_RIGHT:
-      return shift_i64(false, dtype, a, b);
+      return BSM_K_INTS_FMOD;
+    case BSM_ELEMENT_WISE_REMAINDER:
+      return BSM_K_INTS_REMAINDER;
     default:
-      return bsm_cpu_to_i64(binary_f64(code, (double)a, (double)b));
+      return -1;
+  }
+}
+
+static void binary_i64(int32_t code, bsm_dtype dtype, const int64_t *a,
+                       const int64_t *b, int64_t *y, int64_t n) {
+  const bsm_k_ints *ints = bsm_cpu_ints();
+  const int64_t bits = 8 * (int64_t)bsm_dtype_size(dtype);
+  if (ints_operation(code) >= 0) {
+    ints->binary((bsm_k_ints_op)ints_operation(code), a, b, y, n);
+  } else if (ints_division(code) >= 0) {
+    ints->divide((bsm_k_ints_division)ints_division(code), a, b, y, n);
+  } else if (code == BSM_ELEMENT_WISE_SHIFT_LEFT) {
+    ints->shift_left(a, b, y, n, bits);
+  } else if (code == BSM_ELEMENT_WISE_SHIFT_RIGHT) {
+    ints->shift_right(a, b, y, n, dtype == BSM_DTYPE_UINT8 ? bits : bits - 1);
+  } else if (code == BSM_ELEMENT_WISE_POW) {
+    for (int64_t i = 0; i < n; i++) y[i] = power_i64(a[i], b[i]);
+  } else {
+    for (int64_t i = 0; i < n; i++) {
+      y[i] = bsm_cpu_to_i64(binary_f64(code, (double)a[i], (double)b[i]));
+    }
   }
 }
 
@@ -427,8 +432,58 @@ static int64_t binary_i64(int32_t code, bsm_dtype dtype, int64_t a, int64_t b) {
 #define ITSELF(v) (v)
 #define TRUTH(v) ((v) != 0)
 
+static bool compare_ints(int32_t code, const int64_t *a, const int64_t *b,
+                         uint8_t *y, int64_t n) {
+  const bsm_k_ints *ints = bsm_cpu_ints();
+  switch (code) {
+    case BSM_ELEMENT_WISE_EQUAL:
+    case BSM_ELEMENT_WISE_NOT_EQUAL:
+      ints->test(BSM_K_INTS_EQUAL, code == BSM_ELEMENT_WISE_NOT_EQUAL, a, b, y,
+                 n);
+      return true;
+    case BSM_ELEMENT_WISE_LESS:
+    case BSM_ELEMENT_WISE_GREATER_EQUAL:
+      ints->test(BSM_K_INTS_LESS, code == BSM_ELEMENT_WISE_GREATER_EQUAL, a, b,
+                 y, n);
+      return true;
+    case BSM_ELEMENT_WISE_GREATER:
+    case BSM_ELEMENT_WISE_LESS_EQUAL:
+      ints->test(BSM_K_INTS_LESS, code == BSM_ELEMENT_WISE_LESS_EQUAL, b, a, y,
+                 n);
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* Of truth values: comparisons for equality are XOR, or not. */
+static bool combine_truth(int32_t code, const uint8_t *a, const uint8_t *b,
+                          uint8_t *y, int64_t n) {
+  const bsm_k_ints *ints = bsm_cpu_ints();
+  switch (code) {
+    case BSM_ELEMENT_WISE_AND:
+      ints->truth(BSM_K_TRUTH_AND, a, b, y, n);
+      return true;
+    case BSM_ELEMENT_WISE_OR:
+      ints->truth(BSM_K_TRUTH_OR, a, b, y, n);
+      return true;
+    case BSM_ELEMENT_WISE_XOR:
+    case BSM_ELEMENT_WISE_NOT_EQUAL:
+      ints->truth(BSM_K_TRUTH_XOR, a, b, y, n);
+      return true;
+    case BSM_ELEMENT_WISE_EQUAL:
+      ints->truth(BSM_K_TRUTH_XOR, a, b, y, n);
+      ints->truth(BSM_K_TRUTH_NOT, y, y, y, n);
+      return true;
+    default:
+      return false;
+  }
+}
+
 static void binary_test(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
                         const void *a, const void *b, void *y, int64_t n) {
+  if (c == BSM_CPU_I64 && compare_ints(code, a, b, y, n)) return;
+  if (c == BSM_CPU_U8 && combine_truth(code, a, b, y, n)) return;
   if (c == BSM_CPU_F32) {
     switch (code) {
       case BSM_ELEMENT_WISE_EQUAL:
@@ -456,7 +511,7 @@ static void binary_test(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
     case BSM_CPU_F64:
       COMPARE(double, ITSELF)
     case BSM_CPU_I64:
-      COMPARE(int64_t, ITSELF)
+      COMPARE(int64_t, ITSELF) /* AND, OR and XOR */
     case BSM_CPU_U8:
       COMPARE(uint8_t, TRUTH)
   }
@@ -484,7 +539,7 @@ void bsm_cpu_binary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
     case BSM_CPU_F64:
       LOOP(double, double, binary_f64(code, p[i], q[i]))
     default:
-      LOOP(int64_t, int64_t, binary_i64(code, dtype, p[i], q[i]))
+      binary_i64(code, dtype, a, b, y, n);
   }
 }
 

@@ -22,6 +22,13 @@ VF_INLINE vd vd_load_floats(const float *p, int64_t n) {
 VF_INLINE void vd_store_floats(float *p, vd a, int64_t n) {
   _mm_maskstore_ps(p, vd_first(n), _mm256_cvtpd_ps(a));
 }
+/* Integers as their bits. */
+VF_INLINE vd vd_load_bits(const int64_t *p) {
+  return _mm256_loadu_pd((const double *)(const void *)p);
+}
+VF_INLINE void vd_store_bits(int64_t *p, vd a) {
+  _mm256_storeu_pd((double *)(void *)p, a);
+}
 /* Rounded to a float. */
 VF_INLINE vd vd_to_float(vd a) {
   return _mm256_cvtps_pd(_mm256_cvtpd_ps(a));

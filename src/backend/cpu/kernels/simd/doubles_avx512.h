@@ -27,6 +27,13 @@ VF_INLINE vd vd_load_floats(const float *p, int64_t n) {
 VF_INLINE void vd_store_floats(float *p, vd a, int64_t n) {
   _mm256_mask_storeu_ps(p, vdm_first(n), _mm512_cvtpd_ps(a));
 }
+/* Integers as their bits. */
+VF_INLINE vd vd_load_bits(const int64_t *p) {
+  return _mm512_loadu_pd(p);
+}
+VF_INLINE void vd_store_bits(int64_t *p, vd a) {
+  _mm512_storeu_pd(p, a);
+}
 /* Rounded to a float. */
 VF_INLINE vd vd_to_float(vd a) {
   return _mm512_cvtps_pd(_mm512_cvtpd_ps(a));

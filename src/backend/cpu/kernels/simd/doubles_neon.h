@@ -25,6 +25,13 @@ VF_INLINE void vd_store_floats(float *p, vd a, int64_t n) {
     vst1_f32(p, floats);
   }
 }
+/* Integers as their bits. */
+VF_INLINE vd vd_load_bits(const int64_t *p) {
+  return vreinterpretq_f64_s64(vld1q_s64(p));
+}
+VF_INLINE void vd_store_bits(int64_t *p, vd a) {
+  vst1q_s64(p, vreinterpretq_s64_f64(a));
+}
 VF_INLINE vd vd_to_float(vd a) {
   return vcvt_f64_f32(vcvt_f32_f64(a));
 }
