@@ -26,6 +26,7 @@ typedef struct shape {
   bool a_planes, b_rows;
   /* Elements one by one, though they lie together. */
   bool elements;
+  bool floats; /* results are, whatever operands are */
 } shape;
 
 typedef struct problem {
@@ -106,7 +107,7 @@ static sum sum_of(const problem *p, int g, int m, int n) {
 }
 
 static void check_element(const problem *p, int g, int m, int n,
-                          const uint16_t *c) {
+                          const void *c) {
   const size_t at =
       (size_t)g * p->c_batch + (size_t)m * (size_t)p->c_row + (size_t)n;
   sum s = sum_of(p, g, m, n);
@@ -118,8 +119,12 @@ static void check_element(const problem *p, int g, int m, int n,
     expected += (double)value_of(p->residual[at], p->is_bf16);
   }
   expected = activate(p->s->activation, expected);
-  const double seen = (double)value_of(c[at], p->is_bf16);
-  const double rounding = p->is_bf16 ? 0x1p-8 : 0x1p-11;
+  const double seen =
+      (double)(p->s->floats ? ((const float *)c)[at]
+                            : value_of(((const uint16_t *)c)[at], p->is_bf16));
+  const double rounding = p->s->floats ? 0x1p-22
+                          : p->is_bf16 ? 0x1p-8
+                                       : 0x1p-11;
   if (!(fabs(seen - expected) <=
         rounding * fabs(expected) + 1e-6 * (s.size + 1))) {
     fail_msg("%s, group %d, m %d, n %d: %.9g instead of %.9g",
@@ -127,8 +132,9 @@ static void check_element(const problem *p, int g, int m, int n,
   }
 }
 
-static void check(const problem *p, const uint16_t *c) {
+static void check(const problem *p, const void *c) {
   const shape *s = p->s;
+  const int words = s->floats ? 2 : 1; /* of 16 bits */
   for (int g = 0; g < s->groups; g++) {
     for (int m = 0; m < p->m; m++) {
       for (int n = 0; n < p->n; n++) check_element(p, g, m, n, c);
@@ -136,8 +142,10 @@ static void check(const problem *p, const uint16_t *c) {
   }
   /* Between the rows nothing was written. */
   for (int m = 0; m < p->m && s->c_extra; m++) {
-    for (int x = p->c_row - s->c_extra; x < p->c_row; x++) {
-      assert_int_equal(c[(size_t)m * (size_t)p->c_row + (size_t)x], 0xffff);
+    const uint16_t *row =
+        (const uint16_t *)c + (size_t)m * (size_t)(p->c_row * words);
+    for (int x = (p->c_row - s->c_extra) * words; x < p->c_row * words; x++) {
+      assert_int_equal(row[x], 0xffff);
     }
   }
 }

@@ -20,6 +20,7 @@ static bsm_cuda_mma_problem problem_for(const problem *p) {
       .b = s->b_rows ? BSM_CUDA_MMA_ALONG_N : BSM_CUDA_MMA_ALONG_K,
       .weights = s->b_rows,
       .residual = s->has_residual,
+      .floats = s->floats,
       .vector = p->n % 8 == 0 && p->c_row % 8 == 0};
   return out;
 }
@@ -69,7 +70,7 @@ static void launch_tiled(device *d, bsm_cu_function f,
 static void check_launch(device *d, const problem *p, bsm_cuda_launches *l,
                          bool is_virtual) {
   const bsm_cuda_launch *one = &l->items[0];
-  const size_t c_bytes = p->c_count * 2;
+  const size_t c_bytes = p->c_count * (p->s->floats ? 4 : 2);
   bsm_str code;
   bsm_cu_module module = NULL;
   assert_ok(try_compile(d, "wgmma_gemm.cu", kernel_file(d, "wgmma_gemm.cu"),
@@ -217,6 +218,29 @@ static void shares_tiles_of_two_groups(void **state) {
       run_shape(&s, true, false, (selection){"128x128x64 turns"}, ways, 3), 3);
 }
 
+/* Rows of floats begin anywhere: those of an odd number of columns. */
+static void makes_floats(void **state) {
+  (void)state;
+  shape s = product;
+  s.maps = 139;
+  s.floats = true;
+  s.has_bias = true;
+  assert_int_equal(run_shape(&s, false, false, all_tiles, as_chosen, 1), 14);
+  s.images = 70;
+  s.groups = 3;
+  s.c_extra = 2;
+  s.has_bias = false;
+  s.activation = BSM_ACTIVATION_SILU;
+  const selection some = {NULL, 3, 1};
+  assert_int_equal(run_shape(&s, true, false, some, as_chosen, 1), 5);
+  s.channels = 328;
+  const sharing ways[] = {{7, 0}, {24, 18}};
+  assert_int_equal(run_shape(&s, false, true, (selection){"64x64x64"}, ways, 2),
+                   2);
+  s.has_residual = true; /* which the rows have not */
+  assert_int_equal(run_shape(&s, false, false, all_tiles, as_chosen, 1), 0);
+}
+
 static void multiplies_one_row(void **state) {
   (void)state;
   shape s = product;
@@ -262,6 +286,7 @@ int main(void) {
       cmocka_unit_test(multiplies),
       cmocka_unit_test(shares_tiles),
       cmocka_unit_test(shares_tiles_of_two_groups),
+      cmocka_unit_test(makes_floats),
       cmocka_unit_test(multiplies_one_row),
       cmocka_unit_test(multiplies_by_warps),
       cmocka_unit_test(convolves),

@@ -9,6 +9,7 @@
 
 #include "aten/tensor.h"
 #include "backend/cuda/steps/cuda_group_norm.h"
+#include "backend/cuda/steps/cuda_products.h"
 #include "backend/cuda/steps/cuda_squeeze_excite.h"
 #include "base/checked.h"
 #include "base/hash.h"
@@ -287,6 +288,7 @@ static const struct joined {
 } joined_kinds[] = {
     {bsm_cuda_squeeze_excite_steps, bsm_cuda_launch_squeeze_excite},
     {bsm_cuda_activated_norm_steps, bsm_cuda_launch_activated_norm},
+    {bsm_cuda_float_product_steps, bsm_cuda_launch_float_product},
 };
 
 static const struct joined *find_joined(const bsm_cuda_launches *l,

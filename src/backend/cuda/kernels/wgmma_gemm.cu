@@ -24,6 +24,8 @@
 //   K_LINES: rows of y come in lines or loops (mma_store.cuh), of whole 16 where
 //     it is stored in tiles; there are two loops of batches
 //   K_RESIDUAL: 1: there is one; K_RESIDENT: blocks that an SM is to hold
+//   K_Y: float, where y is that: without a residual, in rows that may begin
+//     anywhere (wgmma_rows.cuh)
 // grid: blocks
 #include "device.cuh"
 #include "params.h"
@@ -50,6 +52,21 @@ static_assert(N % CHUNK == 0, "columns");
 #include "wgmma_store.cuh"
 #include "wgmma_pairs.cuh"
 
+#ifdef K_Y
+#include "wgmma_rows.cuh"
+
+struct ending {
+  const bsm_cuda_mma &p;
+  float *room;  // of the warp
+
+  DEVICE void prepare(const place_of_tile &, int, int, int) {}
+  DEVICE void store(const accumulators &sums, const place_of_tile &t, int m,
+                    int n, int lane) const {
+    store_rows(p, sums, t, m, n, room, lane);
+  }
+  DEVICE void finish(int) const {}
+};
+#else
 struct ending {
   const bsm_cuda_tiled &p;
   writer out;
@@ -67,11 +84,17 @@ struct ending {
     if (K_VECTOR && lane == 0) ptx_stores_wait();
   }
 };
+#endif
 
 EARLY_RESIDENT_KERNEL_OF(THREADS, K_RESIDENT, wgmma_gemm, bsm_cuda_tiled) {
   BLOCK_MEMORY(memory);
   run_block(p, memory, [&](const stages &s, int warp) {
     const u32 room = s.a(K_STAGES);
+#ifdef K_Y
+    char *own = memory.tiles + (room - shared_address(memory.tiles));
+    return ending{p.product, (float *)own + warp * ROWS_ROOM};
+#else
     return ending{p, {room + (u32)(warp * BUFFERS * CHUNK_BYTES), 0}};
+#endif
   });
 }

@@ -296,7 +296,8 @@ typedef struct operands {
   size_t a, b, y, bias, residual;
 } operands;
 
-static bsm_status add_slots(bsm_cuda_launches *l, const operands *at) {
+static bsm_status add_slots(bsm_cuda_launches *l, const operands *at,
+                            uint32_t output) {
   const bsm_plan_step *step = l->step;
   const bool constant_b = step->params->matrix_multiply.constant_b;
   const bool has_residual = residual_of(l->plan, step) != NULL;
@@ -309,7 +310,7 @@ static bsm_status add_slots(bsm_cuda_launches *l, const operands *at) {
       {BSM_CUDA_SLOT_TENSOR, at->a, step->inputs[0], true},
       {constant_b ? BSM_CUDA_SLOT_WEIGHTS : BSM_CUDA_SLOT_TENSOR, at->b,
        constant_b ? step->weights[0] : step->inputs[1], true},
-      {BSM_CUDA_SLOT_TENSOR, at->y, step->outputs[0], true},
+      {BSM_CUDA_SLOT_TENSOR, at->y, output, true},
       {BSM_CUDA_SLOT_WEIGHTS, at->bias, step->weights[1],
        step->weights[1] != BSM_NO_WEIGHTS},
       {BSM_CUDA_SLOT_TENSOR, at->residual,
@@ -328,9 +329,10 @@ static bsm_status add_slots(bsm_cuda_launches *l, const operands *at) {
         offsetof(type, bias), offsetof(type, residual)       \
   }
 
+static const operands in_mma = OPERANDS(bsm_cuda_mma);
+
 static bsm_status launches(bsm_cuda_launches *l) {
   static const operands in_product = OPERANDS(bsm_cuda_product);
-  static const operands in_mma = OPERANDS(bsm_cuda_mma);
   const bsm_plan_tensor *y = bsm_cuda_output(l, 0);
   bsm_cuda_mma_problem problem;
   bsm_cuda_product params;
@@ -341,20 +343,109 @@ static bsm_status launches(bsm_cuda_launches *l) {
     BSM_TRY(bsm_cuda_takes_few_rows(l, &problem)
                 ? bsm_cuda_launch_few_rows(l, &problem)
                 : bsm_cuda_launch_many_rows(l, &problem));
-    return add_slots(l, &in_mma);
+    return add_slots(l, &in_mma, l->step->outputs[0]);
   }
   if (!product_of(l->plan, l->step, &params)) return BSM_OK;
   if (bsm_cuda_has_few_bits(&l->step->params->matrix_multiply)) {
     params.loops = y->dims.rank - 2;
     params.activation = l->step->params->matrix_multiply.epilogue.activation;
     BSM_TRY(bsm_cuda_launch_few_bits(l, &params));
-    return add_slots(l, &in_product);
+    return add_slots(l, &in_product, l->step->outputs[0]);
   }
   const bsm_cuda_product_kind kind = {
       y->dtype, y->dtype, l->step->params->matrix_multiply.epilogue.activation,
       y->dims.rank - 2};
   BSM_TRY(bsm_cuda_launch_product(l, &params, &kind));
-  return add_slots(l, &in_product);
+  return add_slots(l, &in_product, l->step->outputs[0]);
+}
+
+/* ---- with floats as its result ---- */
+
+/* Elements of a tensor lie in order, without gaps. */
+static bool is_dense(const bsm_plan_tensor *t) {
+  int64_t stride = 1;
+  for (int32_t i = t->dims.rank - 1; i >= 0; i--) {
+    if (t->dims.d[i] != 1 && t->strides[i] != stride) return false;
+    if (!bsm_i64_mul(stride, t->dims.d[i], &stride)) return false;
+  }
+  return true;
+}
+
+static bool has_as_many(const bsm_plan_tensor *a, const bsm_plan_tensor *b) {
+  uint64_t a_size, b_size;
+  return bsm_plan_tensor_extent(a, &a_size) &&
+         bsm_plan_tensor_extent(b, &b_size) &&
+         a_size / bsm_dtype_size(a->dtype) == b_size / bsm_dtype_size(b->dtype);
+}
+
+/* Makes floats of what lies at `y`, and nothing else. */
+static bool is_cast_of(const bsm_plan *plan, const bsm_plan_step *step,
+                       const bsm_plan_tensor *y) {
+  if (step->kind != BSM_STEP_ELEMENT_WISE || step->space != BSM_SPACE_DEVICE ||
+      step->input_count != 1) {
+    return false;
+  }
+  const bsm_step_element_wise *p = &step->params->element_wise;
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *out = bsm_step_output(plan, step, 0);
+  const bool casts = p->instruction_count == 0 ||
+                     (p->instruction_count == 1 && p->program[0].a == 0 &&
+                      p->program[0].kind == BSM_STEP_EW_CAST &&
+                      p->result == p->program[0].dst);
+  return casts && out->dtype == BSM_DTYPE_FLOAT && x->dtype == y->dtype &&
+         x->place == y->place && x->index == y->index &&
+         x->offset == y->offset && is_dense(x) && is_dense(out) &&
+         has_as_many(x, y) && has_as_many(x, out);
+}
+
+/* Whether a step behind `index` reads memory of a tensor of the workspace. */
+static bool is_read_behind(const bsm_plan *plan, uint32_t index,
+                           const bsm_plan_tensor *y) {
+  for (uint32_t s = index + 1; s < plan->step_count; s++) {
+    const bsm_plan_step *step = &plan->steps[s];
+    for (uint32_t i = 0; i < step->input_count; i++) {
+      if (bsm_plan_tensors_meet(bsm_step_input(plan, step, i), y)) return true;
+    }
+  }
+  return false;
+}
+
+uint32_t bsm_cuda_float_product_steps(const bsm_plan *plan, uint32_t index,
+                                      int sm) {
+  const bsm_plan_step *step = plan->steps + index;
+  bsm_cuda_mma_problem problem;
+  if (step->kind != BSM_STEP_MATRIX_MULTIPLY ||
+      step->space != BSM_SPACE_DEVICE || plan->step_count - index < 2 ||
+      strcmp(step->tactic, BSM_CUDA_PLAIN_TACTIC) == 0) {
+    return 0;
+  }
+  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
+  const bsm_plan_tensor *out = bsm_step_output(plan, step + 1, 0);
+  return (y->dtype == BSM_DTYPE_HALF || y->dtype == BSM_DTYPE_BFLOAT16) &&
+                 y->place == BSM_PLACE_WORKSPACE && is_dense(y) &&
+                 is_cast_of(plan, step + 1, y) &&
+                 !bsm_plan_tensors_meet(out, y) &&
+                 !is_read_behind(plan, index + 1, y) &&
+                 problem_of_step(plan, step, sm, &problem) &&
+                 !problem.residual && !problem.lines &&
+                 !bsm_cuda_has_few_rows(&problem)
+             ? 2
+             : 0;
+}
+
+bsm_status bsm_cuda_launch_float_product(bsm_cuda_launches *l, uint32_t index) {
+  const bsm_plan_step *asked = l->step;
+  bsm_cuda_mma_problem problem;
+  l->step = l->plan->steps + index;
+  if (!problem_of_step(l->plan, l->step, l->sm, &problem)) {
+    return BSM_FAIL(BSM_INTERNAL, "no product makes floats");
+  }
+  problem.floats = true;
+  problem.vector = false;
+  BSM_TRY(bsm_cuda_launch_mma(l, &problem, l->step->tactic));
+  BSM_TRY(add_slots(l, &in_mma, l->step[1].outputs[0]));
+  l->step = asked;
+  return BSM_OK;
 }
 
 const bsm_cuda_step_kind bsm_cuda_MATRIX_MULTIPLY = {check, launches, tactics,

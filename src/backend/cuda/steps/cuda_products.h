@@ -29,4 +29,14 @@ BSM_NODISCARD bsm_status
 bsm_cuda_launch_product(bsm_cuda_launches *l, const bsm_cuda_product *product,
                         const bsm_cuda_product_kind *kind);
 
+/* The steps of plan from `index` on that one kernel does: a product in 16 bits
+ * and, behind it, a cast of all that it makes to float, which nobody else
+ * reads. The product's sums are stored as floats then, and what lies between
+ * the two is not written. 2, or 0: there are none. */
+uint32_t bsm_cuda_float_product_steps(const bsm_plan *plan, uint32_t index,
+                                      int sm);
+/* Adds the launch of both. */
+BSM_NODISCARD bsm_status bsm_cuda_launch_float_product(bsm_cuda_launches *l,
+                                                       uint32_t index);
+
 #endif /* BSM_BACKEND_CUDA_STEPS_CUDA_PRODUCTS_H_ */

@@ -111,9 +111,17 @@ static bool takes_windows(const bsm_cuda_mma_problem *problem) {
          bsm_cuda_is_tile_stride(2, p->image_stride);
 }
 
+/* Whether y is floats, whose rows warps store one by one: they may begin
+ * anywhere. */
+static bool stores_rows(const bsm_cuda_mma_problem *problem) {
+  return problem->floats && !problem->bytes && !problem->rounded &&
+         !problem->residual && !problem->lines;
+}
+
 static bool takes(const bsm_cuda_mma_problem *problem, int sm) {
   const bsm_cuda_mma *p = &problem->params;
-  if (sm < 90 || sm >= 100 || problem->transposed || problem->floats ||
+  if (sm < 90 || sm >= 100 || problem->transposed ||
+      (problem->floats && !stores_rows(problem)) ||
       (problem->image && (problem->images_apart || problem->pads)) ||
       (problem->dtype != BSM_DTYPE_HALF &&
        problem->dtype != BSM_DTYPE_BFLOAT16) ||
@@ -142,7 +150,8 @@ static bool takes(const bsm_cuda_mma_problem *problem, int sm) {
 /* Whether y is stored in tiles. */
 static bool stores_tiles(const bsm_cuda_mma_problem *problem) {
   const bsm_cuda_mma *p = &problem->params;
-  bool fits = problem->vector && problem->lines != BSM_CUDA_LOOPS_OF_ROWS &&
+  bool fits = problem->vector && !problem->floats &&
+              problem->lines != BSM_CUDA_LOOPS_OF_ROWS &&
               bsm_cuda_is_tile_stride(p->m, p->y_row);
   for (int i = 0; i < p->loops; i++) {
     fits = fits && bsm_cuda_is_tile_stride(p->batch_sizes[i], p->y_batch[i]);
@@ -175,8 +184,10 @@ static int64_t tiles_of(const bsm_cuda_mma_problem *problem, const tile *t) {
          problem->batches;
 }
 
-/* Bytes through which warps store their rows. */
+/* Bytes through which warps store their rows: of floats as wgmma_rows.cuh has
+ * them. */
 static int store_bytes(const bsm_cuda_mma_problem *p, const tile *t) {
+  if (stores_rows(p)) return groups_of(t) * 4 * 16 * 40 * (int)sizeof(float);
   const int columns = t->n / t->groups_n < 64 ? 32 : 64;
   return stores_tiles(p)
              ? groups_of(t) * 4 * (p->residual ? 3 : 2) * 16 * columns * 2
@@ -246,7 +257,7 @@ static double cost_of(const bsm_cuda_mma_problem *p, const tile *t,
   const int64_t steps_of_block = shared_steps + parts(whole, blocks) * steps;
   const int64_t steps_of_sm = shared_steps * on_sm + parts(whole, sms) * steps;
   const double a_step = larger(STEP, LATENCY / stages_of(p, t, blocks));
-  const double size = (double)t->m * t->n;
+  const double size = (double)t->m * t->n * (p->floats ? 2 : 1);
   double cost = LAUNCH +
                 larger((double)steps_of_sm * busy_of(t),
                        (double)steps_of_block * a_step) +
@@ -517,6 +528,9 @@ static bsm_status add_kernel(bsm_cuda_launches *l,
       problem->weights, c->shared_tiles > 0, vector,
       bytes ? (int)bytes->end.residual : problem->residual, problem->lines,
       resident_of(t, c->blocks)));
+  if (stores_rows(problem)) {
+    return bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_Y=float");
+  }
   return bytes ? bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES,
                                       "-DK_Y=%s -DK_OFFSETS=%d%s --fmad=false",
                                       bsm_cuda_type(bytes->y),
