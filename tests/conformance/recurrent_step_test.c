@@ -342,6 +342,33 @@ static void test_dtypes(void **state) {
   }
 }
 
+/* In 16 bits, by tensor cores of GPUs: units that fill their tiles, and that do
+ * not; one tile of samples, several, and a part of one; all weights in
+ * registers, and some in shared memory; in chunks. */
+static void test_narrow(void **state) {
+  static const network cases[] = {
+      {BSM_RECURRENT_LSTM, 1, 5, 30, 16, 64, 0, false, false, false, false,
+       BSM_DTYPE_HALF},
+      {BSM_RECURRENT_GRU, 2, 4, 70, 5, 37, 0, true, false, true, true,
+       BSM_DTYPE_HALF},
+      {BSM_RECURRENT_TANH, 2, 6, 17, 40, 100, 0, false, false, false, true,
+       BSM_DTYPE_BFLOAT16},
+      {BSM_RECURRENT_LSTM, 1, 3, 8, 8, 448, 0, false, false, false, false,
+       BSM_DTYPE_HALF},
+      {BSM_RECURRENT_GRU, 1, 3, 113, 8, 130, 0, false, false, false, false,
+       BSM_DTYPE_BFLOAT16},
+      {BSM_RECURRENT_LSTM, 1, 90, 250, 1, 48, 0, true, false, false, true,
+       BSM_DTYPE_HALF},
+  };
+  harness_rng r = {29};
+  (void)state;
+  suite_needs(BSM_STEP_RECURRENT);
+  if (suite_is_for("cpu")) skip(); /* it has them in float alone */
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    run_network(&cases[i], &r);
+  }
+}
+
 /* Several chunks; columns split between threads; blocks of K; colliding rows;
  * the thin and the full kernels. */
 static void test_large(void **state) {
@@ -537,7 +564,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_random),      cmocka_unit_test(test_large),
       cmocka_unit_test(test_not_finite),  cmocka_unit_test(test_hostile),
       cmocka_unit_test(test_empty_batch), cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_dtypes),
+      cmocka_unit_test(test_dtypes),      cmocka_unit_test(test_narrow),
   };
   return suite_run(argc, argv, tests);
 }

@@ -138,6 +138,15 @@ inline void ptx_cluster_store(unsigned address, unsigned rank, float x) {
   }
   memcpy(at + blocks * (ptrdiff_t)emulated.cluster_pitch, &x, sizeof(x));
 }
+inline void ptx_cluster_store16(unsigned address, unsigned rank,
+                                const unsigned *x) {
+  const ptrdiff_t blocks = (ptrdiff_t)rank - (ptrdiff_t)emulated.thread->rank;
+  char *at = emulated_at_shared(address, 16);
+  if (address < EMULATED_DYNAMIC_WINDOW) {
+    emulated_fail(700, "a variable of another block is written");
+  }
+  memcpy(at + blocks * (ptrdiff_t)emulated.cluster_pitch, x, 16);
+}
 
 /* ---- asynchronous copies ---- */
 

@@ -190,6 +190,17 @@ PTX void ptx_cluster_store(unsigned address, unsigned rank, float x) {
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(x)
                : "memory");
 }
+// The same of 16 bytes, at a multiple of as many.
+PTX void ptx_cluster_store16(unsigned address, unsigned rank,
+                             const unsigned *x) {
+  unsigned there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;"
+      : "=r"(there)
+      : "r"(address), "r"(rank));
+  asm volatile("st.shared::cluster.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(there),
+               "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
+               : "memory");
+}
 #endif
 
 // ---- matrices in a warp ----

@@ -5,10 +5,10 @@
  * The sequence is taken in chunks. The products of a chunk's inputs are one
  * product of matrices for each direction; then each step in time is a launch of
  * its own, which multiplies the states and at once computes the gates, and of a
- * projection a second one; or, with the tactic "cluster", all steps of a chunk
- * are one launch (kernels/recurrent_cluster.cu). Both directions are in the
- * same launches. States are double buffered and stay in float, or double, until
- * the sequence is over. */
+ * projection a second one; or, with the tactics "cluster" and "tensor", all
+ * steps of a chunk are one launch (kernels/recurrent_cluster.cu,
+ * recurrent_tensor.cu). Both directions are in the same launches. States are
+ * double buffered and stay in float, or double, until the sequence is over. */
 #include "backend/cuda/steps/cuda_recurrent.h"
 
 #include <string.h>
@@ -441,13 +441,92 @@ static bool make_cluster(const bsm_plan *plan, const bsm_plan_step *step,
   return false;
 }
 
+/* ---- the same on tensor cores ---- */
+
+#define TENSOR_TACTIC "tensor"
+#define MOST_TILES 4
+#define MOST_WARPS 16
+/* Registers of a thread besides weights: those for each tile of 8 samples. */
+#define TENSOR_REGISTERS 72
+#define TILE_REGISTERS 36
+
+/* How a network lies in a cluster: options of the kernel. */
+typedef struct tensors {
+  int tiles, inside, warps;
+  int64_t groups;
+  size_t shared_bytes;
+} tensors;
+
+/* With so many tiles of samples in a cluster; false: there is no room. */
+static bool fill_tensors(const bsm_step_recurrent *p, int64_t batch, int sm,
+                         int tiles, tensors *t) {
+  const int gates = (int)bsm_recurrent_gates(p->operation);
+  const int parts = (int)(p->hidden + 31) / 32;
+  t->tiles = tiles;
+  t->warps = (int)(p->hidden + 63) / 64;
+  t->groups = (batch + 8 * tiles - 1) / (8 * tiles);
+  const int most = REGISTERS / ((t->warps + 3) / 4 * 128); /* of a thread */
+  const int left = (most < MOST_REGISTERS ? most : MOST_REGISTERS) -
+                   TENSOR_REGISTERS - tiles * TILE_REGISTERS;
+  t->inside = left < 0 ? 0 : left / (4 * gates);
+  if (t->inside > parts) t->inside = parts;
+  const int64_t states = (int64_t)4 * 8 * tiles * (t->warps * 64 + 32) * 2;
+  const int64_t weights =
+      (int64_t)(parts - t->inside) * gates * 16 * 32 * t->warps;
+  t->shared_bytes = (size_t)(states + weights);
+  return t->shared_bytes <= MOST_SHARED &&
+         t->shared_bytes <= bsm_cuda_most_shared(sm) && t->groups <= MAX_GROUPS;
+}
+
+/* As few clusters as run at once, each of few samples. */
+static bool make_tensors(const bsm_plan *plan, const bsm_plan_step *step,
+                         int sm, tensors *t) {
+  const bsm_step_recurrent *p = &step->params->recurrent;
+  const int64_t batch = bsm_step_input(plan, step, 0)->dims.d[1];
+  const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
+  const int64_t most = CLUSTERS / p->directions;
+  if (sm < 90 || p->projection || p->hidden > 64 * MOST_WARPS || batch == 0 ||
+      p->operation == BSM_RECURRENT_RELU ||
+      (dtype != BSM_DTYPE_HALF && dtype != BSM_DTYPE_BFLOAT16)) {
+    return false;
+  }
+  int tiles = 1;
+  while (tiles < MOST_TILES && batch > 8 * tiles * most) tiles++;
+  while (tiles > 0 && !fill_tensors(p, batch, sm, tiles, t)) tiles--;
+  return tiles > 0;
+}
+
+/* Those without timing come first: of one sample whose weights fit in registers
+ * the other kernel has less to do, and of a few samples it does all of that for
+ * each. */
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                       const char **names) {
-  cluster c;
+  cluster c = {0};
+  tensors t;
+  const bool has_cluster = make_cluster(plan, step, sm, &c);
+  const bool has_tensors = make_tensors(plan, step, sm, &t);
+  const bool is_light = has_cluster && c.room == 1 && c.outside == 0;
   size_t count = 0;
-  if (make_cluster(plan, step, sm, &c)) names[count++] = CLUSTER_TACTIC;
+  if (has_tensors && !is_light) names[count++] = TENSOR_TACTIC;
+  if (has_cluster) names[count++] = CLUSTER_TACTIC;
+  if (has_tensors && is_light) names[count++] = TENSOR_TACTIC;
   names[count++] = BSM_CUDA_PLAIN_TACTIC;
   return count;
+}
+
+static bsm_status launch_tensors(work *w, const tensors *t) {
+  const bsm_cuda_recurrent p = parameters_of(w);
+  BSM_TRY(bsm_cuda_add_launch(
+      w->l, "recurrent_tensor", "recurrent_tensor", &p, sizeof(p),
+      "-DK_T=%s -DK_CELL=%d -DK_HIDDEN=%d -DK_TILES=%d -DK_INSIDE=%d",
+      bsm_cuda_type(w->y->dtype), w->p->operation, (int)w->p->hidden, t->tiles,
+      t->inside));
+  bsm_cuda_set_block(w->l, (unsigned)t->warps * 32, 1, 1);
+  bsm_cuda_set_grid(w->l, CLUSTER_BLOCKS, (uint64_t)t->groups,
+                    (uint64_t)w->p->directions);
+  bsm_cuda_set_shared(w->l, t->shared_bytes);
+  bsm_cuda_set_rounds(w->l, 0, w->chunk, w->length);
+  return add_step_slots(w);
 }
 
 static bsm_status add_cluster(work *w, const cluster *c) {
@@ -478,6 +557,28 @@ static bsm_status launch_cluster(work *w, const cluster *c) {
   return add_cluster(w, c);
 }
 
+/* Steps in time by the kernel that the tactic names, or, where it names none,
+ * by the first one that there is. */
+static bsm_status launch_time(work *w) {
+  const bsm_cuda_launches *l = w->l;
+  const char *names[3], *tactic = l->step->tactic;
+  cluster c;
+  tensors t;
+  if (!bsm_cuda_may_specialise(l)) return launch_steps(w);
+  const bool has_tensors = l->scope == BSM_CUDA_FOR_SIZES &&
+                           make_tensors(l->plan, l->step, l->sm, &t);
+  if (strcmp(tactic, CLUSTER_TACTIC) != 0 &&
+      strcmp(tactic, TENSOR_TACTIC) != 0) {
+    tactics(l->plan, l->step, l->sm, names);
+    tactic = names[0];
+  }
+  if (has_tensors && strcmp(tactic, TENSOR_TACTIC) == 0) {
+    return launch_tensors(w, &t);
+  }
+  return make_cluster(l->plan, l->step, l->sm, &c) ? launch_cluster(w, &c)
+                                                   : launch_steps(w);
+}
+
 static bsm_status launches(bsm_cuda_launches *l) {
   work w = {.l = l,
             .p = &l->step->params->recurrent,
@@ -492,12 +593,8 @@ static bsm_status launches(bsm_cuda_launches *l) {
   l->rounds = w.length > 0 ? w.length : 1;
   BSM_TRY(launch_states(&w, false));
   if (w.length > 0) {
-    cluster c;
     BSM_TRY(launch_products(&w));
-    BSM_TRY(bsm_cuda_may_specialise(l) &&
-                    make_cluster(l->plan, l->step, l->sm, &c)
-                ? launch_cluster(&w, &c)
-                : launch_steps(&w));
+    BSM_TRY(launch_time(&w));
   }
   return launch_states(&w, true);
 }
