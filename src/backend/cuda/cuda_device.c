@@ -92,13 +92,14 @@ static bsm_status cuda_open(const bsm_device_options *options,
   return BSM_OK;
 }
 
+/* Without a context, which takes a while to make. */
 bsm_status bsm_cuda_find_sm(int32_t index, int *sm) {
-  const bsm_device_options options = {.index = index};
-  bsm_device *device;
-  BSM_TRY(cuda_open(&options, &device));
-  *sm = bsm_cuda_device_of(device)->sm;
-  cuda_close(device);
-  return BSM_OK;
+  bsm_cuda_device d = {.index = index};
+  bsm_status status = bsm_cuda_driver_open(NULL, &d.driver);
+  if (!status) status = find_device(&d);
+  *sm = d.sm;
+  bsm_cuda_driver_close(&d.driver);
+  return status;
 }
 
 const bsm_device_ops bsm_cuda_device_ops = {
