@@ -14,6 +14,8 @@
 #define LANES 64
 #define SUM_ROWS 64 /* rows added in float before they go to double */
 #define UNIT 8192   /* reduced elements of a unit */
+/* Columns from which on rows of integers have vectors. */
+#define WIDE_ROW 16
 
 /* What the kernels of floats do. */
 static bool is_float_work(const bsm_cpu_reduce *r) {
@@ -95,13 +97,21 @@ static bsm_k_lanes_op joining_op(bsm_k_lanes_op op) {
 }
 
 /* The totals of nothing. */
-static void start(bsm_k_lanes_op op, int64_t n, totals *t) {
+static void start(const bsm_cpu_reduce *r, bsm_k_lanes_op op, int64_t n,
+                  totals *t) {
   const bool ones = op == BSM_K_LANES_PROD || op == BSM_K_LANES_ALL;
   const bool max = op == BSM_K_LANES_MAX, min = op == BSM_K_LANES_MIN;
+  if (r->accumulate == BSM_CPU_I64) {
+    bsm_cpu_ints()->fill(ones  ? 1
+                         : max ? INT64_MIN
+                         : min ? INT64_MAX
+                               : 0,
+                         t->i64, n);
+    return;
+  }
   for (int64_t i = 0; i < n; i++) {
     t->rest[i] = 0.0;
     t->f64[i] = ones ? 1.0 : max ? -HUGE_VAL : min ? HUGE_VAL : 0.0;
-    t->i64[i] = ones ? 1 : max ? INT64_MIN : min ? INT64_MAX : 0;
   }
 }
 
@@ -128,12 +138,41 @@ static void add_floats(const bsm_cpu_reduce *r, bsm_k_lanes_op op,
   }
 }
 
+/* What does a row at a time, or -1. */
+static int ints_operation(bsm_k_lanes_op op) {
+  switch (op) {
+    case BSM_K_LANES_SUM:
+      return BSM_K_INTS_SUM;
+    case BSM_K_LANES_PROD:
+      return BSM_K_INTS_PROD;
+    case BSM_K_LANES_MAX:
+      return BSM_K_INTS_MAX;
+    case BSM_K_LANES_MIN:
+      return BSM_K_INTS_MIN;
+    default:
+      return -1;
+  }
+}
+
+static void add_integers(bsm_k_lanes_op op, const int64_t *x, int64_t stride,
+                         int64_t rows, int64_t n, int64_t *total) {
+  const int fast = n < WIDE_ROW ? -1 : ints_operation(op);
+  if (fast < 0) {
+    bsm_k_lanes_i64(op, x, stride, rows, n, total);
+    return;
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    bsm_cpu_ints()->binary((bsm_k_ints_op)fast, total, x + i * stride, total,
+                           n);
+  }
+}
+
 /* A piece of n columns. */
 static void add_piece(const bsm_cpu_reduce *r, bsm_k_lanes_op op, const void *x,
                       int64_t stride, int64_t rows, int64_t n, totals *t) {
   if (rows <= 0) return;
   if (r->in.piece == BSM_CPU_I64) {
-    bsm_k_lanes_i64(op, x, stride, rows, n, t->i64);
+    add_integers(op, x, stride, rows, n, t->i64);
   } else if (r->in.piece == BSM_CPU_F64) {
     bsm_k_lanes_f64(op, x, stride, rows, n, t->mean, t->f64);
   } else if (is_float_work(r)) {
@@ -153,12 +192,15 @@ static void add_row(const bsm_cpu_reduce *r, bsm_k_lanes_op op, const char *x,
   add_piece(r, op, x + rows * LANES * size, 0, 1, n % LANES, t);
 }
 
-static void join_lanes(bsm_k_lanes_op op, totals *t) {
+static void join_lanes(const bsm_cpu_reduce *r, bsm_k_lanes_op op, totals *t) {
   op = joining_op(op);
   for (int64_t half = LANES / 2; half > 0; half /= 2) {
+    if (r->accumulate == BSM_CPU_I64) {
+      bsm_k_lanes_i64(op, t->i64 + half, 0, 1, half, t->i64);
+      continue;
+    }
     bsm_k_lanes_f64(op, t->f64 + half, 0, 1, half, NULL, t->f64);
     bsm_k_lanes_f64(BSM_K_LANES_SUM, t->rest + half, 0, 1, half, NULL, t->rest);
-    bsm_k_lanes_i64(op, t->i64 + half, 0, 1, half, t->i64);
   }
 }
 
@@ -174,7 +216,7 @@ static void add_up(const task *t, bsm_k_lanes_op op, totals *sums) {
   const bsm_cpu_reduce *r = t->w->r;
   const bool row = r->width == 1;
   bsm_cpu_piece piece;
-  start(op, row ? LANES : t->block.width, sums);
+  start(r, op, row ? LANES : t->block.width, sums);
   bool more = bsm_cpu_piece_first(&r->in, &t->block, &piece);
   for (; more; more = bsm_cpu_piece_next(&r->in, &piece)) {
     int64_t stride;
@@ -186,7 +228,7 @@ static void add_up(const task *t, bsm_k_lanes_op op, totals *sums) {
       add_piece(r, op, x, stride, piece.count, t->block.width, sums);
     }
   }
-  if (row) join_lanes(op, sums);
+  if (row) join_lanes(r, op, sums);
 }
 
 /* From totals to what is stored. */
