@@ -165,6 +165,34 @@ add("rope_interleaved", lambda x, c, s: torch.stack([x[..., ::2] * c - x[..., 1:
 add("int_math", lambda x, y: (x * 3 + y) // 7 % 5, ints(1000, 64, 1000), ints(1000, 64, 1000))
 add("bool_logic", lambda x, y: ((x > 0) & (y < 0)) ^ (x < y), (64, 1000), (64, 1000))
 add("int_cast", lambda x: (x * 127).to(torch.int8).float() / 127, (64, 1000))
+# ---- integers and truth values
+def signed(dtype, *shape):
+    return lambda: torch.randint(-100, 100, shape).to(dtype)
+
+
+def truth(*shape):
+    return lambda: torch.rand(shape) < 0.5
+
+
+for name, dtype in (("i64", torch.int64), ("i32", torch.int32), ("u8", torch.uint8)):
+    x = (signed(dtype, 64, 1000),) * 2
+    for op, function in (("add", lambda x, y: x + y), ("mul", lambda x, y: x * y), ("less", lambda x, y: x < y),
+                         ("and_shift", lambda x, y: (x & y) >> 2), ("max", torch.maximum),
+                         ("where", lambda x, y: torch.where(x > y, x, y - 1))):
+        add(f"{name}_{op}", function, *x)
+    add(f"{name}_floor_div", lambda x: x // 7, x[0])
+    add(f"{name}_mod", lambda x: x % 7, x[0])
+    add(f"{name}_to_float", lambda x: x.float(), x[0])
+    add(f"{name}_sum", lambda x: x.sum(-1), x[0])
+    add(f"{name}_sum_mid", lambda x: x.sum(1), signed(dtype, 8, 100, 64))
+    add(f"{name}_amax", lambda x: x.amax(-1), x[0])
+    add(f"{name}_argmax", lambda x: x.argmax(-1), x[0])
+add("bool_or_not", lambda x, y: x | ~y, truth(64, 1000), truth(64, 1000))
+add("bool_count", lambda x: x.sum(-1), truth(64, 1000))
+add("bool_any", lambda x: x.any(-1), truth(64, 1000))
+add("bool_all", lambda x: x.all(1), truth(8, 100, 64))
+add("bool_to_float", lambda x: x.float(), truth(64, 1000))
+add("float_to_i64", lambda x: (x * 100).long(), (64, 1000))
 # ---- products
 add("bmm_small", lambda x, y: x @ y, (256, 8, 16), (256, 16, 8))
 add("bmm_4x4", lambda x, y: x @ y, (1000, 4, 4), (1000, 4, 4))

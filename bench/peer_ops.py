@@ -113,7 +113,7 @@ def runners(args, name, net, inputs):
     stem = os.path.join(args.dir, name)
     traced = torch.jit.trace(net, inputs, check_trace=False)
     torch.jit.save(traced, stem + ".ts")
-    kinds = {torch.float32: "", torch.int64: "@i64", torch.bool: "@bool"}
+    kinds = {torch.float32: "", torch.int64: "@i64", torch.int32: "@i32", torch.uint8: "@u8", torch.bool: "@bool"}
     args.shapes = [f"({','.join(map(str, x.shape))}){kinds[x.dtype]}" for x in inputs]
     expected = flatten(traced(*inputs))
     engine = bessemer_runner(args, stem, [x.numpy() for x in inputs])
