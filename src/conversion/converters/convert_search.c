@@ -3,6 +3,8 @@
  */
 #include <string.h>
 
+#include "aten/element.h"
+#include "conversion/conversion_internal.h"
 #include "conversion/emit.h"
 
 /* A search: which elements are in front of a value, and where it goes on. */
@@ -56,6 +58,84 @@ static bsm_itensor *run_search(bsm_conversion_ctx *ctx, const search *s) {
   }
   return start;
 }
+
+/* ---- constants in order ---- */
+
+/* The elements that must be in order, when the model has them as a constant. */
+static const bsm_tensor *constant_order(bsm_conversion_ctx *ctx,
+                                        const bsm_args *args, size_t i) {
+  const bsm_tensor *t =
+      bsm_arg_is_tensor(args, i) ? bsm_operand_of(ctx, args, i).tensor : NULL;
+  if (!t || t->sizes.rank != 1 || t->sizes.d[0] == 0) return NULL;
+  const bool integers = bsm_dtype_is_integral(t->dtype, true);
+  if (!integers && !bsm_dtype_is_floating(t->dtype)) return NULL;
+  for (int64_t k = 0; k < t->sizes.d[0]; k++) {
+    const int64_t before = k > 0 ? k - 1 : 0;
+    const bool ordered =
+        integers ? bsm_tensor_get_int(t, before) <= bsm_tensor_get_int(t, k)
+                 : bsm_tensor_get_double(t, before) <=
+                       bsm_tensor_get_double(t, k); /* false for NaN */
+    if (!ordered) return NULL;
+  }
+  return t;
+}
+
+/* A constant of `count` elements, the last one again where there are fewer. */
+static bsm_itensor *emit_longer(bsm_conversion_ctx *ctx, const bsm_tensor *t,
+                                int64_t count) {
+  const bsm_dtype d = t->dtype;
+  const int64_t last = t->sizes.d[0] - 1;
+  bsm_tensor *made = NULL;
+  const bsm_status status =
+      bsm_tensor_new(ctx->impl->arena, d, (bsm_dims){1, {count}}, false, &made);
+  if (status) {
+    bsm_ctx_fail(ctx, status);
+    return NULL;
+  }
+  char *to = bsm_tensor_data(made);
+  for (int64_t i = 0; i < count; i++, to += bsm_dtype_size(d)) {
+    const int64_t k = i < last ? i : last;
+    if (bsm_dtype_is_integral(d, true)) {
+      bsm_store1_i64(d, to, bsm_tensor_get_int(t, k));
+    } else {
+      bsm_store1_f64(d, to, bsm_tensor_get_double(t, k));
+    }
+  }
+  return bsm_freeze_tensor(ctx, made);
+}
+
+/* The same search of 2^n - 1 elements in order: all values look at the middle
+ * one first, and then half of what is left away from it, so that a step is a
+ * comparison and a sum. What is behind all of them is behind the given ones. */
+static bsm_itensor *search_constant(bsm_conversion_ctx *ctx, const search *s,
+                                    const bsm_tensor *order) {
+  int64_t count = 1, half = 1;
+  while (count < s->size) {
+    count = 2 * count + 1;
+    half *= 2;
+  }
+  bsm_itensor *sorted = emit_longer(ctx, order, count);
+  if (sorted) sorted = bsm_emit_cast(ctx, sorted, s->values->dtype);
+  bsm_itensor *at = bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, half - 1);
+  for (bool more = true; more && sorted && at;) {
+    more = half > 1;
+    half /= 2;
+    bsm_itensor *behind = bsm_emit_binary(
+        ctx, at_places(ctx, sorted, at), s->values,
+        s->right ? BSM_ELEMENT_WISE_GREATER : BSM_ELEMENT_WISE_GREATER_EQUAL);
+    bsm_itensor *less = bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, -half);
+    bsm_itensor *step =
+        bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, more ? half : 1);
+    at = bsm_emit_binary(ctx, at, bsm_emit_select(ctx, behind, less, step),
+                         BSM_ELEMENT_WISE_SUM);
+  }
+  if (count == s->size || !at) return at;
+  return bsm_emit_binary(ctx, at,
+                         bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, s->size),
+                         BSM_ELEMENT_WISE_MIN);
+}
+
+/* ---- the operators ---- */
 
 /* searchsorted and bucketize: `variant` is which. Of a number, in the dtype
  * that it and the sorted elements promote to. */
@@ -113,9 +193,14 @@ static bsm_status convert_search(bsm_conversion_ctx *ctx, const bsm_node *node,
     if (!s.sorted || !s.values) return bsm_ctx_take_error(ctx);
   }
   s.size = s.sorted->dims.d[bsm_rank(s.sorted) - 1];
+  const bsm_tensor *order = buckets || bsm_arg_is_none(args, SORTER)
+                                ? constant_order(ctx, args, buckets ? 1 : 0)
+                                : NULL;
+  bsm_itensor *found =
+      order ? search_constant(ctx, &s, order) : run_search(ctx, &s);
   return bsm_emit_output(
       ctx, node, 0,
-      bsm_emit_cast(ctx, run_search(ctx, &s),
+      bsm_emit_cast(ctx, found,
                     bsm_arg_unwrap_to_bool(args, OUT_INT32) ? BSM_DTYPE_INT32
                                                             : BSM_DTYPE_INT64));
 }

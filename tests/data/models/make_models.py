@@ -441,6 +441,25 @@ class IntegerNet(nn.Module):
                 x.to(torch.uint8) @ self.w.t().to(torch.uint8))
 
 
+class Buckets(nn.Module):
+    """Searches in constants: of sizes around powers of two, with equal elements, and one that is in no order."""
+
+    def __init__(self):
+        super().__init__()
+        for n in (1, 2, 3, 4, 7, 8, 30):
+            self.register_buffer(f"b{n}", (torch.randn(n) * 2).round().sort()[0] / 2)
+        self.register_buffer("integers", torch.tensor([-3, 0, 0, 2, 2**40]))
+        self.register_buffer("mixed", torch.tensor([0.5, -1.0, 2.0, 0.0, 1.5]))
+
+    def forward(self, x, i):
+        return (torch.bucketize(x, self.b1), torch.bucketize(x, self.b2, right=True), torch.bucketize(x, self.b3),
+                torch.bucketize(x, self.b4, out_int32=True), torch.bucketize(x, self.b7, right=True),
+                torch.bucketize(x, self.b8), torch.bucketize(x, self.b30), torch.searchsorted(self.b30, x, right=True),
+                torch.bucketize(i, self.integers), torch.searchsorted(self.integers, i, side="right"),
+                torch.bucketize(i, self.integers.int()), torch.bucketize(x, self.mixed),
+                torch.bucketize(x.double(), self.b8.double()))
+
+
 class Spectral(nn.Module):
     """A spectrogram, a Fourier layer with complex weights, and the way back;
     complex numbers of Python and writes through views of complex tensors."""
@@ -593,6 +612,8 @@ MODELS = {
         [[464.0, 455.9, -449.0, 432.0, 61439.0, 61440.0, 0.0009765625, 0.0029296875]])]),)),
     "integer_net": (IntegerNet, lambda: (torch.randint(-99, 99, (4, 5)),
                                          torch.randint(-99, 99, (1, 2, 6, 6)))),
+    "buckets": (Buckets, lambda: (torch.cat([torch.arange(-14, 15) / 4, torch.tensor([np.inf, -np.inf, np.nan])]).view(2, 16),
+                                  torch.tensor([[-9, -3, -1, 0], [1, 2, 2**40, 2**50]]))),
     "choices": (Choices, lambda: (torch.randn(2, 3, 4, 5),)),
     "state": (State, lambda: (torch.randn(2, 4),)),
     "resnet": (TinyResNet, lambda: (torch.randn(2, 3, 33, 35),)),
@@ -614,7 +635,7 @@ MODELS = {
 
 # Where one way to save it will do.
 ONLY = {"operators": "trace", "spectral": "script trace", "double_net": "script",
-        "half_block": "trace", "bfloat_mlp": "trace", "integer_net": "script",
+        "half_block": "trace", "bfloat_mlp": "trace", "integer_net": "script", "buckets": "script",
         "float8": "trace"}
 
 
