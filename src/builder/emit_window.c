@@ -30,8 +30,11 @@ bsm_step_window bsm_build_window(const bsm_window_params *window) {
   return out;
 }
 
+/* Steps have no longer paddings. */
+#define MAX_PADDING ((int64_t)1 << 20)
+
 /* The members of how[] that the `make` of a kernel reads. */
-enum { DECONVOLUTION, GROUPS, OUT_MAPS, OUTER };
+enum { DECONVOLUTION, GROUPS, OUT_MAPS, OUTER, TURNED };
 
 /* Multiplies kernel[i] by the factor of its output map: in double, rounded
  * once. [out, ..], or [in, out / groups, ..] where the group follows from the
@@ -57,19 +60,77 @@ static void apply_factor(const bsm_packing *p, int64_t count, const void *from,
   }
 }
 
+/* From [in, out / groups, taps] to [out, in / groups, taps], the last tap
+ * first. */
+static void turn(const bsm_packing *p, int64_t count, const void *from,
+                 void *to) {
+  const size_t element = bsm_dtype_size(p->dtype);
+  const int64_t groups = p->how[GROUPS];
+  const int64_t co = p->how[OUT_MAPS] / groups, ci = p->how[OUTER] / groups;
+  const int64_t taps = count / (groups * co * ci);
+  uint8_t *at = to;
+  for (int64_t o = 0; o < groups * co; o++) {
+    for (int64_t i = 0; i < ci; i++) {
+      const int64_t row = (o / co * ci + i) * co + o % co;
+      for (int64_t t = taps; t-- > 0; at += element) {
+        memcpy(at, (const uint8_t *)from + (size_t)(row * taps + t) * element,
+               element);
+      }
+    }
+  }
+}
+
 /* Makes the kernel with all deferred changes. */
 static bsm_status make_kernel(bsm_arena *scratch, const bsm_packing *p,
                               const void **values) {
   const uint64_t size = p->raw[0].size;
   BSM_TRY(bsm_packing_cast(scratch, p, 0, values));
-  if (!p->factor || size == 0) return BSM_OK;
   const size_t count = (size_t)size / bsm_dtype_size(p->raw[0].dtype);
-  void *scaled = bsm_arena_alloc_array(scratch, count, bsm_dtype_size(p->dtype),
+  for (int step = 0; step < 2 && count > 0; step++) {
+    if (step == 0 ? !p->factor : !p->how[TURNED]) continue;
+    void *made = bsm_arena_alloc_array(scratch, count, bsm_dtype_size(p->dtype),
                                        BSM_ALIGNMENT);
-  BSM_TRY_ALLOC(scaled);
-  apply_factor(p, (int64_t)count, *values, scaled);
-  *values = scaled;
+    BSM_TRY_ALLOC(made);
+    (step == 0 ? apply_factor : turn)(p, (int64_t)count, *values, made);
+    *values = made;
+  }
   return BSM_OK;
+}
+
+/* Where each output is one step behind the one before it, a transposed
+ * convolution is a convolution of its kernel turned around, and is built as
+ * such: that has more tactics. */
+static bool is_turned(const bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_window_params *w = &layer->p.convolution.window;
+  if (layer->kind != BSM_LAYER_DECONVOLUTION ||
+      layer->outputs.items[0]->dtype != BSM_DTYPE_FLOAT ||
+      !e->target->ops->turns_deconvolutions) {
+    return false;
+  }
+  for (int32_t i = 0; i < w->spatial; i++) {
+    const int64_t reach = (w->kernel[i] - 1) * w->dilation[i];
+    if (w->stride[i] != 1 || w->pre_padding[i] > reach ||
+        w->post_padding[i] > reach + w->output_padding[i] ||
+        reach + w->output_padding[i] > MAX_PADDING) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* The window of the convolution, and its kernel. */
+static void turn_around(const bsm_layer *layer, bsm_step_window *w,
+                        bsm_packing *packing) {
+  const bsm_window_params *from = &layer->p.convolution.window;
+  const int32_t shift = 3 - from->spatial;
+  for (int32_t i = 0; i < from->spatial; i++) {
+    const int64_t reach = (from->kernel[i] - 1) * from->dilation[i];
+    w->pre_padding[shift + i] = reach - from->pre_padding[i];
+    w->post_padding[shift + i] =
+        reach - from->post_padding[i] + from->output_padding[i];
+  }
+  packing->how[TURNED] = true;
+  packing->make = make_kernel;
 }
 
 bsm_packing bsm_build_kernel_packing(const bsm_layer *layer,
@@ -105,14 +166,17 @@ bsm_step_convolution bsm_build_convolution_params(const bsm_layer *layer) {
 
 bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_convolution_params *p = &layer->p.convolution;
-  const bool deconvolution = layer->kind == BSM_LAYER_DECONVOLUTION;
+  const bool turned = is_turned(e, layer);
+  const bool deconvolution = layer->kind == BSM_LAYER_DECONVOLUTION && !turned;
   const bsm_itensor *x = layer->inputs.items[0];
   const bsm_itensor *y = layer->outputs.items[0];
   const size_t element = bsm_dtype_size(y->dtype);
-  const bsm_step_convolution params = bsm_build_convolution_params(layer);
+  bsm_step_convolution params = bsm_build_convolution_params(layer);
   bsm_raw_weights raw;
+  bsm_packing packing = bsm_build_kernel_packing(layer, &raw);
   uint32_t inputs[2];
   if (bsm_build_is_chain(layer)) return bsm_build_chain(e, layer);
+  if (turned) turn_around(layer, &params.window, &packing);
   inputs[0] = bsm_build_value(e, x);
   if (!e->target->ops->reads_any_layout(e->target, layer)) {
     BSM_TRY(bsm_build_as_image(e, layer, x, &inputs[0]));
@@ -121,8 +185,7 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
     const bsm_itensor *residual = layer->inputs.items[layer->inputs.len - 1];
     BSM_TRY(bsm_build_as_image(e, layer, residual, &inputs[1]));
   }
-  BSM_TRY(bsm_build_new(e, y->name, y->dtype,
-                        bsm_build_image_layout(e, layer, y->dims),
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_build_image_layout(e, layer, y->dims),
                         &e->value[y->id]));
   bsm_plan_step *step;
   BSM_TRY(bsm_build_step(
@@ -137,7 +200,6 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
                               (uint64_t)p->bias.count * element,
                               &step->weights[1]));
   }
-  const bsm_packing packing = bsm_build_kernel_packing(layer, &raw);
   return bsm_build_pack(e, step, &packing);
 }
 

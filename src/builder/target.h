@@ -168,6 +168,9 @@ struct bsm_target_ops {
                                    const bsm_layer *layer);
   /* Whether a convolution reads its first input in any layout. */
   bool (*reads_any_layout)(const bsm_target *target, const bsm_layer *layer);
+  /* A transposed convolution of float32 with strides of 1 is built as a
+   * convolution. */
+  bool turns_deconvolutions;
   /* Activations are quantized to uint8 with a zero point; false: to int8
    * without. */
   bool unsigned_activations;

@@ -400,9 +400,13 @@ static void *packed(const bsm_plan *plan, const char *name) {
   return (void *)(uintptr_t)plan->weights[id].data;
 }
 
-/* A (de)convolution with 8 maps in and out in 2 groups, then so many scales. */
-static const bsm_plan *build_scaled(bool back, const float *values, int scales,
-                                    bsm_weights_store *with) {
+/* A convolution, one back, or one back with strides of 1, which is built as a
+ * convolution. */
+typedef enum direction { FORTH, BACK, TURNED } direction;
+
+/* Such one with 8 maps in and out in 2 groups, then so many scales. */
+static const bsm_plan *build_scaled(direction way, const float *values,
+                                    int scales, bsm_weights_store *with) {
   const bsm_weights kernel =
       weights(BSM_DTYPE_FLOAT, values, (bsm_dims){4, {8, 4, 3, 2}});
   const bsm_weights scale = floats(400, (bsm_dims){1, {8}});
@@ -410,9 +414,11 @@ static const bsm_plan *build_scaled(bool back, const float *values, int scales,
   bsm_itensor *x = input("x", BSM_DTYPE_FLOAT, (bsm_dims){4, {1, 8, 6, 6}});
   const bsm_dims window = {2, {3, 2}};
   bsm_layer *layer =
-      back ? bsm_network_add_deconvolution_nd(net, x, 8, window, &kernel, NULL)
-           : bsm_network_add_convolution_nd(net, x, 8, window, &kernel, NULL);
+      way == FORTH
+          ? bsm_network_add_convolution_nd(net, x, 8, window, &kernel, NULL)
+          : bsm_network_add_deconvolution_nd(net, x, 8, window, &kernel, NULL);
   bsm_layer_set_groups(layer, 2);
+  if (way == BACK) bsm_layer_set_stride_nd(layer, (bsm_dims){2, {1, 2}});
   x = named(layer, "conv");
   for (int i = 0; i < scales; i++) {
     x = named(bsm_network_add_scale(net, x, NULL, &scale, NULL), "scale");
@@ -420,33 +426,46 @@ static const bsm_plan *build_scaled(bool back, const float *values, int scales,
   assert_null(bsm_network_mark_output(net, x, "out"));
   const bsm_plan *plan = build(with, NULL);
   assert_int_equal(step_named(plan, "conv")->kind,
-                   back ? BSM_STEP_DECONVOLUTION : BSM_STEP_CONVOLUTION);
+                   way == BACK ? BSM_STEP_DECONVOLUTION : BSM_STEP_CONVOLUTION);
   return plan;
 }
 
 /* The kernel with its factors multiplied in: [8 out, 4, 3, 2], or back
  * [8 in, 4 out of the group of the input, 3, 2]. */
-static void scale_kernel(bool back, int scales, float *out) {
+static void scale_kernel(direction way, int scales, float *out) {
   for (int i = 0; i < 8 * 24; i++) {
-    const int channel = back ? i / (4 * 24) * 4 + i / 6 % 4 : i / 24;
-    const double factor = (double)constants[400 + channel];
+    const int channel = way == FORTH ? i / 24 : i / (4 * 24) * 4 + i / 6 % 4;
+    const double factor = scales ? (double)constants[400 + channel] : 1;
     out[i] = (float)((double)constants[i] *
                      (scales == 2 ? factor * factor : factor));
   }
 }
 
-static void check_folding(bool back, int scales) {
-  static float eager[8 * 24];
-  scale_kernel(back, scales, eager);
-  const bsm_plan *late = build_scaled(back, constants, scales, NULL);
-  const bsm_plan *early = build_scaled(back, eager, 0, NULL);
+/* From [2 groups, 4 in, 4 out, 3, 2] to [2 groups, 4 out, 4 in, 3, 2], the last
+ * tap first. */
+static void turn_kernel(const float *from, float *out) {
+  for (int i = 0; i < 8 * 24; i++) {
+    const int group = i / 96, to = i / 24 % 4, in = i / 6 % 4, tap = i % 6;
+    out[i] = from[group * 96 + in * 24 + to * 6 + 5 - tap];
+  }
+}
+
+static void check_folding(direction way, int scales) {
+  static float eager[8 * 24], turned[8 * 24];
+  scale_kernel(way, scales, eager);
+  turn_kernel(eager, turned);
+  const bsm_plan *late = build_scaled(way, constants, scales, NULL);
+  const bsm_plan *early = way == TURNED ? build_scaled(FORTH, turned, 0, NULL)
+                                        : build_scaled(way, eager, 0, NULL);
   const size_t size = (size_t)early->weights[0].size;
   assert_int_equal(step_named(late, "conv")->weights[0] == BSM_NO_WEIGHTS, 0);
+  assert_int_equal(late->weights[0].size, size);
   assert_memory_equal(packed(late, "conv"), packed(early, "conv"), size);
   /* And the factor is part of the key. */
-  const bsm_plan *plain_one = build_scaled(back, constants, 0, &store);
-  const bsm_plan *stored = build_scaled(back, constants, scales, &store);
+  const bsm_plan *plain_one = build_scaled(way, constants, 0, &store);
+  const bsm_plan *stored = build_scaled(way, constants, scales, &store);
   assert_memory_equal(packed(stored, "conv"), packed(early, "conv"), size);
+  if (scales == 0) return;
   assert_memory_not_equal(packed(plain_one, "conv"), packed(early, "conv"),
                           size);
 }
@@ -454,9 +473,24 @@ static void check_folding(bool back, int scales) {
 static void test_scales_fold_late(void **state) {
   (void)state;
   for (int scales = 1; scales <= 2; scales++) {
-    check_folding(false, scales);
-    check_folding(true, scales);
+    check_folding(FORTH, scales);
+    check_folding(BACK, scales);
+    check_folding(TURNED, scales);
   }
+}
+
+/* A transposed convolution whose outputs are one step apart is a convolution of
+ * the kernel turned around. */
+static void test_back_is_turned(void **state) {
+  (void)state;
+  check_folding(TURNED, 0);
+  const bsm_plan *plan = build_scaled(TURNED, constants, 0, NULL);
+  const bsm_step_window *w =
+      &step_named(plan, "conv")->params->convolution.window;
+  assert_int_equal(w->pre_padding[1], 2);
+  assert_int_equal(w->post_padding[1], 2);
+  assert_int_equal(w->pre_padding[2], 1);
+  assert_int_equal(w->post_padding[2], 1);
 }
 
 /* halves as floats. */
@@ -544,6 +578,7 @@ int main(void) {
       TEST(test_like_is_honoured),
       TEST(test_like_without_a_use),
       TEST(test_scales_fold_late),
+      TEST(test_back_is_turned),
       TEST(test_narrow_weights_widen_late),
       TEST(test_narrow_operands_widen),
   };

@@ -370,6 +370,7 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .check_here = check_here,
     .machine_key = machine_key,
     .supports = supports,
+    .turns_deconvolutions = true,
     .unsigned_activations = true,
     .precisions = bsm_cpu_precisions,
     .gains = bsm_cpu_gains,
