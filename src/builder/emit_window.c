@@ -30,6 +30,8 @@ bsm_step_window bsm_build_window(const bsm_window_params *window) {
   return out;
 }
 
+/* How many layers that pass on a layout are looked through for readers. */
+#define READERS 3
 /* Steps have no longer paddings. */
 #define MAX_PADDING ((int64_t)1 << 20)
 
@@ -164,6 +166,17 @@ bsm_step_convolution bsm_build_convolution_params(const bsm_layer *layer) {
                                 .epilogue = bsm_build_epilogue(&p->epilogue)};
 }
 
+/* Where no reader has a use for channels innermost, they lie as the caller has
+ * them, if the target can write that. */
+static bsm_layout output_layout(const bsm_emitter *e, const bsm_layer *layer) {
+  const bsm_target *t = e->target;
+  const bsm_itensor *y = layer->outputs.items[0];
+  return t->ops->writes_any_layout && t->ops->writes_any_layout(t, layer) &&
+                 !bsm_build_readers_want_channels_last(e, y, READERS)
+             ? bsm_layout_contiguous(y->dims)
+             : bsm_build_image_layout(e, layer, y->dims);
+}
+
 bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_convolution_params *p = &layer->p.convolution;
   const bool turned = is_turned(e, layer);
@@ -185,7 +198,7 @@ bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {
     const bsm_itensor *residual = layer->inputs.items[layer->inputs.len - 1];
     BSM_TRY(bsm_build_as_image(e, layer, residual, &inputs[1]));
   }
-  BSM_TRY(bsm_build_new(e, y->name, y->dtype, bsm_build_image_layout(e, layer, y->dims),
+  BSM_TRY(bsm_build_new(e, y->name, y->dtype, output_layout(e, layer),
                         &e->value[y->id]));
   bsm_plan_step *step;
   BSM_TRY(bsm_build_step(

@@ -166,8 +166,11 @@ struct bsm_target_ops {
    * fastest with this one. */
   bsm_image_layout (*image_layout)(const bsm_target *target,
                                    const bsm_layer *layer);
-  /* Whether a convolution reads its first input in any layout. */
+  /* Whether a convolution or deconvolution reads its first input in any layout.
+   */
   bool (*reads_any_layout)(const bsm_target *target, const bsm_layer *layer);
+  /* Whether it writes its output in any. NULL: none does. */
+  bool (*writes_any_layout)(const bsm_target *target, const bsm_layer *layer);
   /* A transposed convolution of float32 with strides of 1 is built as a
    * convolution. */
   bool turns_deconvolutions;

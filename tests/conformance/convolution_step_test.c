@@ -10,6 +10,7 @@ typedef struct shape {
   int extra;          /* floats between pixels */
   int apart;          /* floats between images of the output and residual */
   bool planes;        /* of the input, with `extra` floats behind each row */
+  bool to_planes;     /* of the output, likewise */
   int more[3];        /* outputs of a deconvolution behind its last window's */
   const char *tactic; /* of the CPU; other targets may not know it */
 } shape;
@@ -170,7 +171,11 @@ static bool run_shape(const shape *s, bool transposed, harness_rng *rng) {
     channels_last(xd, s->extra, strides);
   }
   const float *x = add_input(&h, BSM_DTYPE_FLOAT, xd, strides);
-  channels_last(yd, s->extra, strides);
+  if (s->to_planes) {
+    planes(yd, s->extra, strides);
+  } else {
+    channels_last(yd, s->extra, strides);
+  }
   strides[0] += s->apart;
   add_output(&h, BSM_DTYPE_FLOAT, yd, strides);
   fill_input(&h, rng, 0);
@@ -350,38 +355,99 @@ static void test_planar(void **state) {
   }
 }
 
+/* Whether a target reads and writes planes of a convolution to few maps: what
+ * it keeps of all taps may not be much. */
+static bool keeps_little(const shape *s) {
+  const int rows = s->kernel[0] * s->kernel[1] * s->kernel[2] * s->co;
+  const bool dilated = s->dilation[0] > 1 || s->dilation[1] > 1;
+  return s->spatial == 3 ? rows <= 40 && !dilated : rows <= 60;
+}
+
 /* Few output maps, tap by tap: windows that are longer than the image, dilated
- * ones, padding beyond them, blocks that end within lines, products whose
- * columns fill no panel, and volumes of flat windows. */
-static void test_tap_columns(void **state) {
+ * ones, padding beyond them, blocks that end within lines, products whose rows
+ * fill no tile, volumes of flat windows and of deep ones, single taps whose
+ * lines are one, planes and pixels. */
+static void test_tap_rows(void **state) {
   harness_rng r = {16};
   int fitting = 0;
   (void)state;
   suite_needs(BSM_STEP_CONVOLUTION);
-  /* Sizes of tall, of wide and of small images. */
-  static const int most[3][3] = {{2, 70, 9}, {2, 5, 300}, {3, 14, 14}};
-  const int count = suite_is_for("cpu") ? 48 : 6;
+  /* Sizes of tall, of wide, of small images, and of deep ones. */
+  static const int most[4][3] = {
+      {2, 70, 9}, {2, 5, 600}, {3, 14, 14}, {12, 20, 9}};
+  const int count = suite_is_for("cpu") ? 96 : 6;
   for (int i = 0; i < count; i++) {
     shape s = random_shape(&r, false);
+    const bool single = i % 16 == 5;
     s.groups = 1;
-    s.ci = rng_range(&r, 8, 24);
-    s.co = rng_range(&r, 1, 4);
+    s.ci =
+        i % 7 == 6 ? rng_range(&r, 1, 6) : rng_range(&r, 7, i % 9 ? 24 : 300);
+    s.co = rng_range(&r, 1, i % 2 ? 8 : 4);
+    s.planes = i % 2 || single;
+    s.to_planes = i % 6 > 2;
     s.tactic = "taps";
     for (int d = 0; d < 3; d++) {
-      const bool used = d >= 3 - s.spatial && d > 0;
-      s.kernel[d] = used ? rng_range(&r, d == 2 ? 2 : 1, i % 12 ? 4 : 9) : 1;
+      const bool used = d >= 3 - s.spatial;
+      const int least = d == 2 && !s.planes ? 2 : 1;
+      const int largest = d == 0 ? 3 : i % 12 ? 4 : 9;
+      const bool windows = used && !single && (d > 0 || i % 4 == 3);
+      s.kernel[d] = windows ? rng_range(&r, least, largest) : 1;
       s.stride[d] = 1;
       s.dilation[d] = used ? rng_range(&r, 1, 3) : 1;
       const int span = s.dilation[d] * (s.kernel[d] - 1);
-      s.pre[d] = used ? rng_range(&r, 0, span + 2) : 0;
-      s.post[d] = used ? rng_range(&r, 0, span + 2) : 0;
+      s.pre[d] = windows ? rng_range(&r, 0, span + 2) : 0;
+      s.post[d] = windows ? rng_range(&r, 0, span + 2) : 0;
       if (!used) continue;
-      s.size[d] = rng_range(&r, 1, most[i % 3][d]);
+      s.size[d] = rng_range(&r, 1, most[i % 4][d]);
       if (s.size[d] + s.pre[d] + s.post[d] <= span) s.size[d] = span + 1;
+    }
+    if (!suite_is_for("cpu") || !keeps_little(&s)) {
+      s.planes = s.to_planes = false;
     }
     fitting += run_shape(&s, false, &r);
   }
-  assert_true(fitting > count / 3);
+  assert_true(fitting > count / 2);
+}
+
+/* Transposed convolutions to few maps: phases of no tap and of no output,
+ * outputs before and behind all windows, lines of several blocks, planes. */
+static void test_few_maps(void **state) {
+  harness_rng r = {31};
+  int fitting = 0;
+  (void)state;
+  suite_needs(BSM_STEP_DECONVOLUTION);
+  static const int most[4][3] = {
+      {1, 40, 9}, {1, 3, 300}, {3, 9, 9}, {9, 14, 5}};
+  const int count = suite_is_for("cpu") ? 96 : 6;
+  for (int i = 0; i < count; i++) {
+    shape s;
+    do {
+      s = random_shape(&r, true);
+      s.groups = 1;
+      s.ci =
+          i % 7 == 6 ? rng_range(&r, 1, 6) : rng_range(&r, 7, i % 9 ? 30 : 400);
+      s.co = rng_range(&r, 1, 8);
+      s.planes = i % 2;
+      s.to_planes = i % 6 > 2;
+      s.tactic = i % 5 ? "few_maps" : "phases";
+      for (int d = 0; d < 3; d++) {
+        const bool used = d >= 3 - s.spatial;
+        s.kernel[d] = used ? rng_range(&r, 1, d == 0 ? 3 : 5) : 1;
+        s.stride[d] = used ? rng_range(&r, 1, 4) : 1;
+        s.dilation[d] = used ? rng_range(&r, 1, 3) : 1;
+        s.pre[d] = used ? rng_range(&r, 0, 6) : 0;
+        s.post[d] = used ? rng_range(&r, 0, 3) : 0;
+        s.more[d] = used ? rng_range(&r, 0, s.stride[d] - 1) : 0;
+        s.size[d] = used ? rng_range(&r, 1, most[i % 4][d]) : 1;
+      }
+    } while (out_size(&s, 0, true) < 1 || out_size(&s, 1, true) < 1 ||
+             out_size(&s, 2, true) < 1);
+    if (!suite_is_for("cpu") || i % 5 == 0 || !keeps_little(&s)) {
+      s.planes = s.to_planes = false;
+    }
+    fitting += run_shape(&s, true, &r);
+  }
+  assert_true(fitting > count / 2);
 }
 
 static void test_random_deconvolutions(void **state) {
@@ -744,7 +810,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_regions),
       cmocka_unit_test(test_lines),
       cmocka_unit_test(test_planar),
-      cmocka_unit_test(test_tap_columns),
+      cmocka_unit_test(test_tap_rows),
+      cmocka_unit_test(test_few_maps),
       cmocka_unit_test(test_random_deconvolutions),
       cmocka_unit_test(test_phases),
       cmocka_unit_test(test_depthwise_deconvolutions),

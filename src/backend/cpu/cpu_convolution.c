@@ -25,8 +25,11 @@ static bsm_cpu_convolution_site site_of(const bsm_plan *plan,
 /* A tactic's cost; below 0 when it does not fit the convolution. */
 static double cost_of(const bsm_cpu_convolution_tactic *tactic,
                       const bsm_cpu_convolution_site *site) {
-  const bool planes = site->x.c > 1 && site->x.c_stride != 1;
-  return planes && !tactic->reads_planes ? -1 : tactic->cost(site);
+  const bool reads = site->x.c > 1 && site->x.c_stride != 1;
+  const bool writes = site->y.c > 1 && site->y.c_stride != 1;
+  return (reads && !tactic->reads_planes) || (writes && !tactic->writes_planes)
+             ? -1
+             : tactic->cost(site);
 }
 
 static const bsm_cpu_convolution_tactic *find(const char *name) {
@@ -73,15 +76,17 @@ const bsm_cpu_convolution_tactic *bsm_cpu_convolution_choose(
 }
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
-  BSM_TRY(bsm_cpu_check_convolution_of(plan, step, BSM_DTYPE_FLOAT, false));
+  BSM_TRY(bsm_cpu_check_any_convolution(plan, step, BSM_DTYPE_FLOAT, false));
   if (!bsm_cpu_convolution_choose(plan, step, BSM_ISA_SCALAR)) {
     if (bsm_linked.engines) {
       return bsm_fail_not_linked("tactic of convolutions", step->tactic);
     }
     return BSM_FAIL(BSM_CORRUPT,
-                    "no tactic for weights of form %d and channels %lld apart",
+                    "no tactic for weights of form %d and channels %lld and "
+                    "%lld apart",
                     step->params->convolution.form,
-                    (long long)bsm_step_input(plan, step, 0)->strides[1]);
+                    (long long)bsm_step_input(plan, step, 0)->strides[1],
+                    (long long)bsm_step_output(plan, step, 0)->strides[1]);
   }
   return BSM_OK;
 }

@@ -40,7 +40,8 @@ struct bsm_cpu_convolution_tactic {
   double (*cost)(const bsm_cpu_convolution_site *site);
   bsm_status (*prepare)(const bsm_cpu_prepare *p, bsm_prepared_step *out);
   bsm_status (*run)(const bsm_prepared_step *prepared, const bsm_run *run);
-  bool reads_planes; /* the input's channels need not be innermost */
+  bool reads_planes;  /* the input's channels need not be innermost */
+  bool writes_planes; /* nor the output's */
 };
 
 #define TACTIC(name) \

@@ -5,11 +5,13 @@
  * same taps of the kernel, each from one input pixel. So every phase is an
  * indirect convolution with a part of the taps, and nothing is scattered: the
  * epilogue is fused and threads write what is theirs. Where every channel is
- * a group, the kernels of depthwise convolutions take a phase's outputs. */
-#include "backend/cpu/cpu_gemm.h"
+ * a group, the kernels of depthwise convolutions take a phase's outputs. That
+ * is the tactic `phases`; `few_maps` is cpu_few_maps.h. */
+#include <string.h>
+
+#include "backend/cpu/cpu_few_maps.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_phases.h"
-#include "backend/cpu/cpu_window.h"
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
 
 /* Depthwise: outputs of a row of a phase that are pointed at together. */
@@ -39,15 +41,64 @@ typedef struct deconvolution {
   int64_t phase_count;
   phase *phases;
   const bsm_k_depthwise *depthwise; /* NULL: products */
+  bsm_cpu_few_maps *few;            /* NULL: another tactic */
   bsm_cpu_epilogue epilogue;        /* depthwise */
 } deconvolution;
 
+static const char few_maps[] = "few_maps", phases[] = "phases";
+
 /* ---- check ---- */
+
+static bool fits_few_maps(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_convolution *p = &step->params->convolution;
+  const bsm_image x =
+      bsm_image_of(bsm_step_input(plan, step, 0), p->window.spatial);
+  const bsm_image y =
+      bsm_image_of(bsm_step_output(plan, step, 0), p->window.spatial);
+  return bsm_cpu_few_maps_fit(p, true, &x, &y);
+}
+
+/* Planes, which only the tactic `few_maps` reads and writes. */
+static bool has_planes(const bsm_plan_tensor *t) {
+  return t->dims.d[1] > 1 && t->strides[1] != 1;
+}
+
+static bool needs_few_maps(const bsm_plan *plan, const bsm_plan_step *step) {
+  return has_planes(bsm_step_input(plan, step, 0)) ||
+         has_planes(bsm_step_output(plan, step, 0));
+}
 
 static bsm_status check(const bsm_plan *plan, const bsm_plan_step *step) {
   /* Any output size is safe: taps outside the input are zeros. */
-  BSM_TRY(bsm_cpu_check_convolution(plan, step, BSM_DTYPE_FLOAT, true));
+  BSM_TRY(bsm_cpu_check_any_convolution(plan, step, BSM_DTYPE_FLOAT, true));
+  if (!fits_few_maps(plan, step)) {
+    BSM_TRY(bsm_cpu_check_convolution(plan, step, BSM_DTYPE_FLOAT, true));
+  }
   return bsm_cpu_check_phases(&step->params->convolution);
+}
+
+/* The likely one first. */
+static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step,
+                      uint32_t isa, const char **names) {
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  size_t n = 0;
+  (void)isa;
+  if (fits_few_maps(plan, step)) names[n++] = few_maps;
+  if (n && needs_few_maps(plan, step)) return n;
+  names[n++] = phases;
+  if (n > 1 &&
+      bsm_cpu_few_maps_share(&step->params->convolution, x->dims.d[1],
+                             has_planes(x)) >= BSM_CPU_FEW_MAPS_WORTH) {
+    names[0] = phases;
+    names[1] = few_maps;
+  }
+  return n;
+}
+
+static bool takes_few_maps(const bsm_plan *plan, const bsm_plan_step *step) {
+  return fits_few_maps(plan, step) &&
+         (needs_few_maps(plan, step) ||
+          (step->tactic && strcmp(step->tactic, few_maps) == 0));
 }
 
 /* ---- prepare ---- */
@@ -129,8 +180,7 @@ static bsm_status pick_weights(const bsm_cpu_prepare *p, const deconvolution *c,
   return BSM_OK;
 }
 
-static bsm_status prepare_phase(const bsm_cpu_prepare *p, deconvolution *c,
-                                phase *f, int64_t index) {
+static void place_phase(const deconvolution *c, phase *f, int64_t index) {
   const int64_t *n = c->phases_of;
   f->first[0] = index / (n[1] * n[2]);
   f->first[1] = index / n[2] % n[1];
@@ -138,7 +188,10 @@ static bsm_status prepare_phase(const bsm_cpu_prepare *p, deconvolution *c,
   for (int d = 0; d < 3; d++) {
     f->size[d] = bsm_cpu_div_up(c->y.size[d] - f->first[d], c->w.stride[d]);
   }
-  BSM_TRY(find_taps(p, c, f));
+}
+
+static bsm_status prepare_phase(const bsm_cpu_prepare *p, deconvolution *c,
+                                phase *f) {
   if (c->depthwise) return pick_weights(p, c, f);
   phase_rows(c, f, &c->y, &f->y_rows, &f->y_offset);
   if (c->has_residual) {
@@ -155,6 +208,61 @@ static bsm_status prepare_phase(const bsm_cpu_prepare *p, deconvolution *c,
   g->kc = c->ci;
   bsm_cpu_gemm_plan(g, p->threads, c->groups * c->phase_count);
   return BSM_OK;
+}
+
+static bsm_status prepare_phases(const bsm_cpu_prepare *p, deconvolution *c,
+                                 bsm_prepared_step *out) {
+  uint64_t scratch = 0;
+  for (int64_t i = 0; i < c->phase_count; i++) {
+    BSM_TRY(prepare_phase(p, c, &c->phases[i]));
+    const phase *f = &c->phases[i];
+    const uint64_t bytes =
+        c->depthwise
+            ? (uint64_t)f->tap_count * (BLOCK_PIXELS + 1) * sizeof(float *)
+            : bsm_cpu_gemm_scratch(&f->gemm);
+    if (bytes > scratch) scratch = bytes;
+  }
+  c->base.description = bsm_arena_printf(
+      p->arena, "%s %s", c->depthwise ? "depthwise phases" : phases,
+      c->depthwise ? c->depthwise->name : bsm_k_gemm_select(p->isa)->name);
+  BSM_TRY_ALLOC(c->base.description);
+  return bsm_cpu_set_scratch(out, 0, scratch, c->base.slots);
+}
+
+static bsm_status prepare_few_maps(const bsm_cpu_prepare *p, deconvolution *c,
+                                   bsm_prepared_step *out) {
+  bsm_cpu_few_phase *few =
+      BSM_NEW_ARRAY(p->arena, bsm_cpu_few_phase, (size_t)c->phase_count);
+  bsm_cpu_few_maps *f = c->few = BSM_NEW(p->arena, bsm_cpu_few_maps);
+  if (!few || !f) return BSM_FAIL_OOM();
+  for (int64_t i = 0; i < c->phase_count; i++) {
+    const phase *from = &c->phases[i];
+    few[i] = (bsm_cpu_few_phase){.taps = from->taps,
+                                 .deltas = from->deltas,
+                                 .tap_count = from->tap_count};
+    memcpy(few[i].first, from->first, sizeof(from->first));
+    memcpy(few[i].size, from->size, sizeof(from->size));
+  }
+  const int64_t *k = c->w.kernel, *stride = c->w.stride;
+  *f = (bsm_cpu_few_maps){
+      .x = c->x,
+      .y = c->y,
+      .residual = c->residual,
+      .has_residual = c->has_residual,
+      .stride = {stride[0], stride[1], stride[2]},
+      .taps = k[0] * k[1] * k[2],
+      .phases = few,
+      .phase_count = c->phase_count,
+      .kernel = c->kernel,
+      .bias = c->bias,
+      .epilogue = bsm_cpu_make_epilogue(&p->step->params->convolution.epilogue,
+                                        bsm_k_math_select(p->isa))};
+  BSM_TRY(bsm_cpu_few_maps_prepare(p, f));
+  c->base.description =
+      bsm_arena_printf(p->arena, "%s %s", few_maps, f->gemm.kernels->name);
+  BSM_TRY_ALLOC(c->base.description);
+  return bsm_cpu_set_scratch(out, 0, bsm_cpu_few_maps_scratch(f),
+                             c->base.slots);
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
@@ -183,6 +291,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   }
   c->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)c->ci);
   BSM_TRY_ALLOC(c->zeros);
+  const bool few = takes_few_maps(p->plan, p->step);
   c->phase_count = 1;
   for (int d = 0; d < 3; d++) {
     c->phases_of[d] = bsm_cpu_min(c->w.stride[d], c->y.size[d]);
@@ -190,24 +299,12 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   }
   c->phases = BSM_NEW_ARRAY(p->arena, phase, (size_t)c->phase_count + 1);
   BSM_TRY_ALLOC(c->phases);
-  uint64_t scratch = 0;
   for (int64_t i = 0; i < c->phase_count; i++) {
-    BSM_TRY(prepare_phase(p, c, &c->phases[i], i));
-    const phase *f = &c->phases[i];
-    const uint64_t bytes =
-        c->depthwise
-            ? (uint64_t)f->tap_count * (BLOCK_PIXELS + 1) * sizeof(float *)
-            : bsm_cpu_gemm_scratch(&f->gemm);
-    if (bytes > scratch) scratch = bytes;
+    place_phase(c, &c->phases[i], i);
+    BSM_TRY(find_taps(p, c, &c->phases[i]));
   }
-  c->base.description = c->depthwise
-                            ? bsm_arena_printf(p->arena, "depthwise phases %s",
-                                               c->depthwise->name)
-                            : bsm_arena_printf(p->arena, "phases %s",
-                                               bsm_k_gemm_select(p->isa)->name);
-  BSM_TRY_ALLOC(c->base.description);
   out->impl = c;
-  return bsm_cpu_set_scratch(out, 0, scratch, c->base.slots);
+  return few ? prepare_few_maps(p, c, out) : prepare_phases(p, c, out);
 }
 
 /* ---- run ---- */
@@ -227,27 +324,41 @@ typedef struct source {
   const float *x; /* at the first channel of the group */
 } source;
 
-static const float *tap_pointer(const source *s, const bsm_cpu_position *p,
-                                const int64_t *delta) {
+/* The pixels that tap `tap` of a phase reads for `n` outputs of one line, from
+ * `p` on. */
+static void point_line(const source *s, const bsm_cpu_position *p, int64_t tap,
+                       int64_t n, const float **to) {
   const bsm_image *x = &s->c->x;
-  int64_t offset = p->n * x->n_stride;
-  for (int d = 0; d < 3; d++) {
-    const int64_t i = p->at[d] + delta[d];
-    if (i < 0 || i >= x->size[d]) return s->c->zeros;
-    offset += i * x->stride[d];
+  const int64_t *delta = s->f->deltas[tap];
+  const int64_t depth = p->at[0] + delta[0], row = p->at[1] + delta[1];
+  const bool inside =
+      depth >= 0 && depth < x->size[0] && row >= 0 && row < x->size[1];
+  const int64_t step = x->stride[2], first = p->at[2] + delta[2];
+  /* Of the line, pixels [live, end) are inside. */
+  const int64_t live = inside ? bsm_cpu_min(bsm_cpu_max(-first, 0), n) : n;
+  const int64_t end = bsm_cpu_max(bsm_cpu_min(x->size[2] - first, n), live);
+  int64_t i = 0;
+  for (; i < live; i++) to[i] = s->c->zeros;
+  if (live < end) {
+    const float *from = s->x + p->n * x->n_stride + depth * x->stride[0] +
+                        row * x->stride[1] + (first + live) * step;
+    for (; i < end; i++, from += step) to[i] = from;
   }
-  return s->x + offset;
+  for (; i < n; i++) to[i] = s->c->zeros;
 }
 
 static void pointers(const void *self, int64_t row, int count, int64_t tap,
                      int64_t taps, const float **a) {
   const source *s = self;
   bsm_cpu_position p = bsm_cpu_position_of(row, s->f->size);
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < count;) {
+    const int n = (int)bsm_cpu_min(count - i, s->f->size[2] - p.at[2]);
     for (int64_t t = 0; t < taps; t++) {
-      a[t * count + i] = tap_pointer(s, &p, s->f->deltas[tap + t]);
+      point_line(s, &p, tap + t, n, a + t * count + i);
     }
+    p.at[2] += n - 1;
     bsm_cpu_position_next(&p, s->f->size);
+    i += n;
   }
 }
 
@@ -277,24 +388,6 @@ static void unit(void *arg, int64_t index, int slot) {
                    w->scratch + (size_t)slot * w->slot_size);
 }
 
-/* The pixels that tap `tap` reads for `n` outputs of the phase, from `p` on. */
-static void point_line(const work *w, const bsm_cpu_position *p, int64_t tap,
-                       int64_t n, const float **to) {
-  const bsm_image *x = &w->c->x;
-  const int64_t *delta = w->f->deltas[tap];
-  const int64_t depth = p->at[0] + delta[0], row = p->at[1] + delta[1];
-  const bool inside =
-      depth >= 0 && depth < x->size[0] && row >= 0 && row < x->size[1];
-  const float *line = inside ? w->x + p->n * x->n_stride +
-                                   depth * x->stride[0] + row * x->stride[1]
-                             : NULL;
-  int64_t at = p->at[2] + delta[2];
-  for (int64_t i = 0; i < n; i++, at++) {
-    to[i] = line && at >= 0 && at < x->size[2] ? line + at * x->stride[2]
-                                               : w->c->zeros;
-  }
-}
-
 /* Depthwise: how the outputs are cut. Phases take turns within a row, so that
  * neighbours are written together; the first one has the most outputs. */
 static void depthwise_lines(const deconvolution *c, int64_t lines[3]) {
@@ -319,9 +412,10 @@ static void depthwise_unit(void *arg, int64_t index, int slot) {
   const float ***taps =
       (const float ***)(void *)(w.scratch + (size_t)slot * w.slot_size);
   const float **pointers = (const float **)(void *)(taps + f->tap_count);
+  const source from = {c, f, w.x};
   for (int64_t t = 0; t < f->tap_count; t++) {
     taps[t] = pointers + t * BLOCK_PIXELS;
-    point_line(&w, &p, t, n, pointers + t * BLOCK_PIXELS);
+    point_line(&from, &p, t, n, pointers + t * BLOCK_PIXELS);
   }
   int64_t to = p.n * c->y.n_stride, residual = p.n * c->residual.n_stride;
   for (int d = 0; d < 3; d++) {
@@ -348,6 +442,12 @@ static void depthwise_unit(void *arg, int64_t index, int slot) {
   bsm_cpu_activate_pixels(&c->epilogue, t.y, t.y_pixel, n, c->y.c);
 }
 
+static void few_maps_unit(void *arg, int64_t index, int slot) {
+  const work *w = arg;
+  bsm_cpu_few_maps_run(w->c->few, w->x, w->residual, w->y, index,
+                       w->scratch + (size_t)slot * w->slot_size);
+}
+
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const deconvolution *c = prepared->impl;
   work w = {.c = c,
@@ -356,6 +456,11 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
             .scratch = r->scratch,
             .slot_size = prepared->scratch_size / (size_t)c->base.slots};
   if (c->has_residual) w.residual = bsm_cpu_input_address(prepared, r, 1);
+  if (c->few) {
+    bsm_cpu_parallel(r, c->base.slots, bsm_cpu_few_maps_units(c->few),
+                     few_maps_unit, &w);
+    return BSM_OK;
+  }
   if (c->depthwise) {
     int64_t lines[3];
     depthwise_lines(c, lines);
@@ -371,4 +476,4 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   return BSM_OK;
 }
 
-const bsm_cpu_kind bsm_cpu_DECONVOLUTION = {check, NULL, prepare, run};
+const bsm_cpu_kind bsm_cpu_DECONVOLUTION = {check, tactics, prepare, run};

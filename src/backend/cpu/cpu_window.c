@@ -35,10 +35,16 @@ bsm_status bsm_cpu_check_images(const bsm_plan *plan, const bsm_plan_step *step,
 bsm_status bsm_cpu_check_convolution_of(const bsm_plan *plan,
                                         const bsm_plan_step *step,
                                         bsm_dtype dtype, bool transposed) {
+  BSM_TRY(bsm_cpu_check_any_convolution(plan, step, dtype, transposed));
+  return check_image(bsm_step_output(plan, step, 0), dtype, "output");
+}
+
+bsm_status bsm_cpu_check_any_convolution(const bsm_plan *plan,
+                                         const bsm_plan_step *step,
+                                         bsm_dtype dtype, bool transposed) {
   const bsm_step_convolution *p = &step->params->convolution;
   uint64_t size;
   BSM_TRY(bsm_check_convolution(plan, step, dtype, transposed));
-  BSM_TRY(check_image(bsm_step_output(plan, step, 0), dtype, "output"));
   if (p->form != BSM_CPU_FORM_PLAIN &&
       (transposed || dtype != BSM_DTYPE_FLOAT)) {
     return BSM_FAIL(BSM_CORRUPT, "weights of form %d", p->form);

@@ -22,7 +22,11 @@ BSM_NODISCARD bsm_status bsm_cpu_check_convolution_of(const bsm_plan *plan,
                                                       const bsm_plan_step *step,
                                                       bsm_dtype dtype,
                                                       bool transposed);
-/* The same, whose packed weights are the caller's. */
+/* The same, of an output whose channels may lie anywhere, too. */
+BSM_NODISCARD bsm_status
+bsm_cpu_check_any_convolution(const bsm_plan *plan, const bsm_plan_step *step,
+                              bsm_dtype dtype, bool transposed);
+/* The same as the first, whose packed weights are the caller's. */
 BSM_NODISCARD bsm_status bsm_cpu_check_images(const bsm_plan *plan,
                                               const bsm_plan_step *step,
                                               bsm_dtype dtype, bool transposed);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu_convolution.h"
+#include "backend/cpu/cpu_few_maps.h"
 #include "backend/cpu/cpu_half.h"
 #include "backend/cpu/cpu_pack.h"
 #include "backend/cpu/cpu_step.h"
@@ -283,9 +284,52 @@ static bsm_image_layout image_layout(const bsm_target *target,
   return BSM_IMAGE_CHANNELS_LAST;
 }
 
+/* The sizes of an image of `spatial` dimensions. */
+static bsm_image image_of(const bsm_dims dims, int32_t spatial) {
+  bsm_image i = {.n = dims.d[0], .c = dims.d[1], .size = {1, 1, 1}};
+  for (int32_t d = 0; d < spatial; d++) {
+    i.size[3 - spatial + d] = dims.d[2 + d];
+  }
+  return i;
+}
+
+/* Whether it is a convolution to few maps that is faster as such one, from
+ * planes or from pixels. */
+static bool is_to_few_maps(const bsm_layer *layer, bool planes) {
+  const bool transposed = layer->kind == BSM_LAYER_DECONVOLUTION;
+  const bsm_itensor *x = layer->inputs.items[0], *y = layer->outputs.items[0];
+  if ((layer->kind != BSM_LAYER_CONVOLUTION && !transposed) ||
+      y->dtype != BSM_DTYPE_FLOAT) {
+    return false;
+  }
+  const bsm_convolution_params *c = &layer->p.convolution;
+  const bsm_window_params *w = &c->window;
+  bsm_step_convolution p = {.groups = c->groups,
+                            .out_maps = c->out_maps,
+                            .window = {.spatial = w->spatial,
+                                       .kernel = {1, 1, 1},
+                                       .stride = {1, 1, 1},
+                                       .dilation = {1, 1, 1}}};
+  for (int32_t i = 0, d = 3 - w->spatial; d < 3; i++, d++) {
+    p.window.kernel[d] = w->kernel[i];
+    p.window.stride[d] = w->stride[i];
+    p.window.dilation[d] = w->dilation[i];
+  }
+  const bsm_image from = image_of(x->dims, w->spatial);
+  const bsm_image to = image_of(y->dims, w->spatial);
+  return bsm_cpu_few_maps_fit(&p, transposed, &from, &to) &&
+         bsm_cpu_few_maps_share(&p, from.c, planes) < BSM_CPU_FEW_MAPS_WORTH;
+}
+
 static bool reads_any_layout(const bsm_target *target, const bsm_layer *layer) {
   (void)target;
-  return bsm_cpu_reads_planes(layer);
+  return bsm_cpu_reads_planes(layer) || is_to_few_maps(layer, true);
+}
+
+static bool writes_any_layout(const bsm_target *target,
+                              const bsm_layer *layer) {
+  (void)target;
+  return is_to_few_maps(layer, false);
 }
 
 static const bsm_target_pass passes[] = {
@@ -380,6 +424,7 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .fuses = fuses,
     .image_layout = image_layout,
     .reads_any_layout = reads_any_layout,
+    .writes_any_layout = writes_any_layout,
     .passes = passes,
     .pass_count = sizeof(passes) / sizeof(passes[0]),
     .tactics = list_tactics,
