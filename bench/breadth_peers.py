@@ -5,7 +5,8 @@ breadth.py and some of usual sizes written by hand (peer_nets.py).
 
   breadth_peers.py DIR [PATTERN ...]   group/name as for breadth.py, the group
                                        "peer", or "layer": single kinds of
-                                       layers; default: LIST below
+                                       layers, or "conv": convolutions; default:
+                                       LIST below
 
 Options: --peers bessemer,torchscript,onnxruntime,openvino   --threads 1
          --rounds 6   --turn-ms 60   --bessemer PATH   --isa NAME   --json FILE
@@ -32,6 +33,7 @@ import numpy as np
 import torch
 
 import breadth
+import convolution_nets
 import layer_nets
 import peer_nets
 import peers
@@ -49,7 +51,8 @@ LIST = ("peer", "vision/densenet121", "vision/googlenet_noaux", "vision/inceptio
 
 
 def cases(patterns):
-    own = [breadth.Case(group, *row) for group, nets in (("peer", peer_nets), ("layer", layer_nets)) for row in nets.cases()]
+    groups = (("peer", peer_nets), ("layer", layer_nets), ("conv", convolution_nets))
+    own = [breadth.Case(group, *row) for group, nets in groups for row in nets.cases()]
     for case in own + list(breadth.all_cases()):
         full = case.group + "/" + case.name
         if case.hows != ("ir",) and any(case.group == p or fnmatch.fnmatch(full, p) for p in patterns):
