@@ -70,6 +70,7 @@ typedef enum bsm_pass_graphs {
   PASS(tensorize_scalars, tensorize_scalars, FLAT)                             \
   PASS(decompose_transformer, decompose_transformer, ALL)                      \
   PASS(decompose_einsum, decompose_einsum, ALL)                                \
+  PASS(split_complex, split_complex, BOUNDED)                                  \
   PASS(bound_sizes, bound_sizes, BOUNDED)                                      \
   PASS(share_matrices, share_matrices, FLAT)                                   \
   PASS(fold_constants, fold_constants, FLAT)                                   \

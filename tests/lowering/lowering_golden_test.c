@@ -32,6 +32,7 @@ static const char *const files[] = {
     "bound_sizes",         "share_matrices",
     "branch_to_where",     "decompose_transformer",
     "decompose_einsum",    "tensorize_scalars",
+    "split_complex",
 };
 
 static bool update;

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs of complex tensors give the same numbers when these are pairs of real
+ * ones: the cases of data/lowering/golden/split_complex.ir, by the reference
+ * library, before the pass and behind it. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "lowering/interpret.h"
+#include "lowering/pass.h"
+
+#define MOST_INPUTS 4
+#define MOST_OUTPUTS 4
+
+static void assert_ok(bsm_status status) {
+  if (status) print_error("%s\n", bsm_status_message(status));
+  assert_null(status);
+}
+
+/* Numbers of [-1, 1], others for each input. */
+static bsm_ivalue draw(bsm_arena *arena, const bsm_value *input,
+                       uint32_t *state) {
+  bsm_dims dims;
+  bsm_dtype dtype;
+  bsm_tensor *t;
+  assert_true(bsm_value_dims(input, &dims, &dtype));
+  assert_int_equal(dtype, BSM_DTYPE_FLOAT);
+  assert_ok(bsm_tensor_new(arena, dtype, dims, false, &t));
+  float *to = bsm_tensor_data(t);
+  for (int64_t i = 0; i < bsm_tensor_numel(t); i++) {
+    *state = *state * 1664525u + 1013904223u;
+    to[i] = (float)(*state >> 8) / (float)(1 << 23) - 1;
+  }
+  return bsm_iv_tensor(t);
+}
+
+static bool is_complex(const bsm_value *v) {
+  return v->type && v->type->kind == BSM_TYPE_TENSOR && v->type->has_dtype &&
+         bsm_dtype_is_complex(v->type->dtype);
+}
+
+static size_t complex_values(const bsm_graph *graph) {
+  size_t count = 0;
+  for (const bsm_node *n = graph->block->first; n; n = n->next) {
+    for (size_t i = 0; i < n->outputs.len; i++) {
+      count += is_complex(bsm_node_out(n, i));
+    }
+  }
+  return count;
+}
+
+/* Numbers as they are in memory, a pair for a complex one. */
+static void assert_close(bsm_arena *arena, const bsm_ivalue *got,
+                         const bsm_ivalue *want) {
+  bsm_tensor *a, *b;
+  assert_int_equal(got->tag, BSM_IVALUE_TENSOR);
+  assert_int_equal(got->u.tensor->dtype, want->u.tensor->dtype);
+  assert_true(bsm_dims_equal(got->u.tensor->sizes, want->u.tensor->sizes));
+  assert_ok(bsm_tensor_contiguous(arena, got->u.tensor, &a));
+  assert_ok(bsm_tensor_contiguous(arena, want->u.tensor, &b));
+  const float *x = bsm_tensor_data(a), *y = bsm_tensor_data(b);
+  const size_t size = bsm_dtype_size(a->dtype) / sizeof(float);
+  const size_t count = (size_t)bsm_tensor_numel(a) * size;
+  double most = 0, worst = 0;
+  for (size_t i = 0; i < count; i++) {
+    most = fmax(most, fabs((double)y[i]));
+    worst = fmax(worst, fabs((double)x[i] - (double)y[i]));
+  }
+  assert_true(most > 0);
+  assert_true(worst <= 1e-6 * most);
+}
+
+static void run_case(bsm_str title, bsm_str text) {
+  bsm_arena arena;
+  bsm_ir_ctx *cx;
+  bsm_graph *graph;
+  bsm_aten_library *aten;
+  bsm_ivalue in[MOST_INPUTS], want[MOST_OUTPUTS], got[MOST_OUTPUTS];
+  uint32_t state = 1;
+  bsm_arena_init(&arena, NULL);
+  assert_ok(bsm_ir_ctx_create(&arena, NULL, NULL, &cx));
+  assert_ok(bsm_aten_library_create(&arena, &aten));
+  assert_ok(bsm_graph_parse(cx, text, "case", &graph));
+  const bsm_node *params = graph->block->params;
+  const size_t inputs = params->outputs.len;
+  const size_t outputs = graph->block->returns->inputs.len;
+  assert_true(inputs <= MOST_INPUTS && outputs <= MOST_OUTPUTS);
+  for (size_t i = 0; i < inputs; i++) {
+    in[i] = draw(&arena, bsm_node_out(params, i), &state);
+  }
+  assert_ok(bsm_interpret_graph(graph, aten, in, inputs, want, outputs));
+  assert_ok(bsm_lower_run_pass("split_complex", graph, aten));
+  assert_ok(bsm_lower_run_pass("eliminate_dead_code", graph, aten));
+  assert_ok(bsm_graph_verify(graph));
+  /* Titles tell what has no rule. */
+  const bool some = memmem(title.data, title.len, "complex results", 15) ||
+                    memmem(title.data, title.len, "stay complex", 12);
+  if (some != (complex_values(graph) > 0)) {
+    print_error("%.*s\n", (int)title.len, title.data);
+  }
+  assert_int_equal(some, complex_values(graph) > 0);
+  assert_ok(bsm_interpret_graph(graph, aten, in, inputs, got, outputs));
+  for (size_t i = 0; i < outputs; i++) assert_close(&arena, &got[i], &want[i]);
+  bsm_arena_destroy(&arena);
+}
+
+static void test_cases(void **state) {
+  bsm_file_map map;
+  size_t cases = 0;
+  (void)state;
+  assert_ok(bsm_file_map_open(
+      BSM_TEST_DATA_DIR "/lowering/golden/split_complex.ir", NULL, &map));
+  const char *at = (const char *)map.data, *end = at + map.size;
+  while ((at = memmem(at, (size_t)(end - at), "=== ", 4)) != NULL) {
+    const char *line = memchr(at, '\n', (size_t)(end - at));
+    assert_non_null(line);
+    const char *stop = memmem(line, (size_t)(end - line), "\n---\n", 5);
+    assert_non_null(stop);
+    run_case((bsm_str){at, (size_t)(line - at)},
+             (bsm_str){line + 1, (size_t)(stop - line)});
+    cases++;
+    at = stop;
+  }
+  assert_true(cases > 10);
+  bsm_file_map_close(&map);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
