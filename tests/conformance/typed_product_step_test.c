@@ -169,6 +169,30 @@ static void test_products(void **state) {
   }
 }
 
+static void compare_nothing(harness *h, uint32_t isa, void *arg) {
+  (void)h;
+  (void)isa;
+  (void)arg;
+}
+
+/* An empty batch: the matrix that all of its products would share has no
+ * elements, and is not read. */
+static void test_empty_batch(void **state) {
+  (void)state;
+  suite_needs(BSM_STEP_MATRIX_MULTIPLY);
+  for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
+    harness h;
+    harness_init(&h, BSM_STEP_MATRIX_MULTIPLY);
+    h.params.matrix_multiply =
+        (bsm_step_matrix_multiply){.k = 4, .n = 4, .scale = 1};
+    add_input(&h, dtypes[i], dims_of(4, 0, 1, 3, 4), NULL);
+    add_input(&h, dtypes[i], dims_of(4, 0, 1, 4, 4), NULL);
+    add_output(&h, dtypes[i], dims_of(4, 0, 1, 3, 4), NULL);
+    harness_run_all(&h, compare_nothing, NULL);
+    harness_free(&h);
+  }
+}
+
 /* Several blocks of rows, columns and K. */
 static void test_blocks(void **state) {
   (void)state;
@@ -381,6 +405,7 @@ static void test_refusals(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_products),
+      cmocka_unit_test(test_empty_batch),
       cmocka_unit_test(test_blocks),
       cmocka_unit_test(test_convolutions),
       cmocka_unit_test(test_deconvolutions),

@@ -164,6 +164,9 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
     bsm_cpu_parallel(r, m->base.slots, m->shapes.batch, matrix_unit, &w);
     return BSM_OK;
   }
+  const int64_t units = bsm_cpu_typed_gemm_units(&m->gemm);
+  /* B may have no elements either, when its batch has none. */
+  if (units == 0) return BSM_OK;
   for (int64_t i = 0; i < m->shapes.batch; i++) {
     work one = w;
     select_matrix(&one, i);
@@ -171,8 +174,7 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
       bsm_cpu_parallel(r, m->base.slots, bsm_cpu_div_up(m->shapes.n, BSM_PANEL),
                        pack_unit, &one);
     }
-    bsm_cpu_parallel(r, m->base.slots, bsm_cpu_typed_gemm_units(&m->gemm),
-                     product_unit, &one);
+    bsm_cpu_parallel(r, m->base.slots, units, product_unit, &one);
   }
   return BSM_OK;
 }
