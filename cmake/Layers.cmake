@@ -245,7 +245,9 @@ file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_half*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_recurrent*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8_convolution.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8_relief.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8_split.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_int8_winograd.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_matrix*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_normalization*.c
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_pack.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices of int8 whose pairs are halved: all pairs are safe, and what was
- * there is there, at its place. */
+/* Matrices of int8 that are made smaller: all sums of 16 bits are safe, and
+ * what was there is there, at its place. */
 /* clang-format off */
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "backend/cpu/cpu_int8_split.h"
+#include "backend/cpu/cpu_int8_relief.h"
 
 enum { PANELS = 3, TAPS = 2, GROUPS = 5, PANEL_BYTES = TAPS * GROUPS * 64 };
 
@@ -83,7 +83,120 @@ static void test_splits(void **state) {
   }
 }
 
+/* ---- sums of several groups ---- */
+
+static int sum_of_sign(const int8_t *pair, int sign) {
+  int sum = 0;
+  for (int i = 0; i < 2; i++) sum += sign * pair[i] > 0 ? sign * pair[i] : 0;
+  return sum;
+}
+
+/* Sums of `level` groups that are `step` bytes apart, in each of 4 bytes. */
+static void assert_sums_safe(const int8_t *b, int level, int step) {
+  for (int half = 0; half < 4; half += 2) {
+    int more = 0, less = 0;
+    for (int g = 0; g < level; g++) {
+      more += sum_of_sign(b + g * step + half, 1);
+      less += sum_of_sign(b + g * step + half, -1);
+    }
+    assert_in_range(more, 0, 128);
+    assert_in_range(less, 0, 128);
+  }
+}
+
+/* Columns of a matrix in the order of kernels: what is left of a tap behind the
+ * last whole level is summed by itself. */
+static void assert_columns_safe(const int8_t *b, int taps, int groups,
+                                int level) {
+  for (int i = 0; i < PANELS * taps; i++) {
+    for (int g = 0, n; g < groups; g += n) {
+      n = groups - g >= level ? level : 1;
+      for (int c = 0; c < 16; c++) {
+        assert_sums_safe(b + (i * groups + g) * 64 + c * 4, n, 64);
+      }
+    }
+  }
+}
+
+/* Adds the rest to `whole`, and checks that it may be read and summed. */
+static void join_rest(const bsm_k_int8_rest *rest, int taps, int groups) {
+  const int unit = BSM_CPU_INT8_UNIT * 4;
+  for (int u = 0; u < PANELS * 2; u++) {
+    assert_int_equal((rest->first[u + 1] - rest->first[u]) % 2, 0);
+    for (int32_t e = rest->first[u]; e < rest->first[u + 1]; e++) {
+      const bsm_k_int8_place *p = &rest->places[e];
+      const int last = groups * 4 - (groups > 4 ? 16 : groups * 4);
+      assert_in_range(p->tap, 0, taps - 1);
+      assert_in_range(p->offset, 0, last);
+      for (int i = 0; i < unit; i++) {
+        const int k = p->offset + rest->order[e * unit + i];
+        const int8_t w = rest->b[e * unit + i];
+        if (!w) continue;
+        assert_in_range(k, 0, groups * 4 - 1);
+        whole[u / 2 * taps * groups * 64 + (p->tap * groups + k / 4) * 64 +
+              u % 2 * unit + i / 4 * 4 + k % 4] += w;
+      }
+      if (e % 2) continue;
+      for (int c = 0; c < unit; c += 4) {
+        assert_sums_safe(rest->b + e * unit + c, 2, unit);
+      }
+    }
+  }
+}
+
+static void check_relief(int taps, int groups, int level, bool changes) {
+  const int bytes = PANELS * taps * groups * 64;
+  bsm_arena arena;
+  bsm_cpu_int8_split split;
+  bsm_arena_init(&arena, NULL);
+  assert_true(bytes <= (int)sizeof(matrix));
+  const bsm_cpu_int8_matrix m = {matrix, PANELS, taps, groups};
+  assert_null(bsm_cpu_relieve_int8(&m, level, &arena, &split));
+  assert_int_equal(split.b != matrix, changes);
+  assert_columns_safe(split.b, taps, groups, level);
+  memcpy(whole, split.b, (size_t)bytes);
+  join_rest(&split.rest, taps, groups);
+  assert_memory_equal(whole, matrix, (size_t)bytes);
+  bsm_arena_destroy(&arena);
+}
+
+static void test_relief(void **state) {
+  (void)state;
+  const int taps[] = {1, 2, 5, 1, 3}, groups[] = {10, 5, 2, 4, 3};
+  for (int i = 0; i < 5; i++) {
+    for (int level = 1; level <= 4; level *= 2) {
+      fill(1, -128, 127);
+      check_relief(taps[i], groups[i], level, true);
+      fill(2, 127, 127);
+      check_relief(taps[i], groups[i], level, true);
+      fill(3, -128, -128);
+      check_relief(taps[i], groups[i], level, true);
+      fill(4, -16, 16);
+      check_relief(taps[i], groups[i], level, false);
+    }
+  }
+}
+
+/* Great weights are summed by themselves, small ones together; a matrix without
+ * columns has a level, too. */
+static void test_levels(void **state) {
+  (void)state;
+  const bsm_cpu_int8_matrix m = {matrix, PANELS, 1, 8},
+                            none = {matrix, 0, 1, 8};
+  fill(5, -127, 127);
+  const bsm_cpu_int8_level great = bsm_cpu_int8_best_level(&m);
+  assert_int_equal(great.level, 1);
+  assert_true(great.time > 1);
+  fill(6, -16, 16);
+  const bsm_cpu_int8_level small = bsm_cpu_int8_best_level(&m);
+  assert_int_equal(small.level, 4);
+  assert_true(small.time < 1);
+  assert_int_equal(bsm_cpu_int8_best_level(&none).level, 1);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_splits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_splits),
+                                     cmocka_unit_test(test_relief),
+                                     cmocka_unit_test(test_levels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

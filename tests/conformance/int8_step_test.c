@@ -8,7 +8,7 @@ typedef struct shape {
   int n, groups, ci, co, spatial; /* maps of a group */
   int size[3], kernel[3], stride[3], dilation[3], pad[3];
   int extra; /* elements between pixels */
-  bool y_is_float, residual, residual_is_float, extremes;
+  bool y_is_float, residual, residual_is_float, extremes, small;
   bsm_dtype narrow; /* of what is float; 0: it is float */
   bsm_activation_type activation;
   int least, greatest;
@@ -233,8 +233,9 @@ static void run_shape(const shape *s, harness_rng *rng) {
   int8_t *kernel = malloc((size_t)(maps * depth));
   assert_non_null(kernel);
   for (int i = 0; i < maps * depth; i++) {
-    kernel[i] = (int8_t)(s->extremes ? (i / depth % 2 ? 127 : -127)
-                                     : rng_range(rng, -127, 127));
+    kernel[i] = (int8_t)(s->extremes ? (i / depth % 2 ? 127 : -128)
+                         : s->small  ? rng_range(rng, -12, 12)
+                                     : rng_range(rng, -128, 127));
   }
   e.kernel = kernel;
   add_kernel(&h, (int64_t)s->groups * s->ci, kernel);
@@ -389,6 +390,62 @@ static void test_groups(void **state) {
         .residual_is_float = i == 7,
         .activation = i == 2 ? BSM_ACTIVATION_SILU : BSM_ACTIVATION_RELU,
         .greatest = 255};
+    run_shape(&s, &rng);
+  }
+}
+
+/* Kernels of 3 x 3 with tiles that are cut off in both directions, maps that
+ * fill no vector, and the greatest sums that are computed in tiles and the
+ * least that are not. */
+static void test_winograd(void **state) {
+  (void)state;
+  harness_rng rng = {97};
+  const int ci[] = {33, 48, 112, 16, 68, 132, 40}, co[] = {40, 67, 33};
+  for (int i = 0; i < 14; i++) {
+    const int pad = i % 3;
+    const shape s = {.n = 1 + i % 2,
+                     .groups = 1,
+                     .ci = ci[i % 7],
+                     .co = co[i % 3],
+                     .spatial = i == 8 ? 3 : 2,
+                     .size = {i == 8 ? 2 : 1, 14 + i % 4 - pad, 21 - i % 5},
+                     .kernel = {1, 3, 3},
+                     .stride = {1, 1, 1},
+                     .dilation = {1, 1, 1},
+                     .pad = {0, pad, pad},
+                     .extremes = i % 7 == 2 || i % 7 == 5,
+                     .extra = i % 4 == 3 ? 5 : 0,
+                     .y_is_float = i % 5 == 2,
+                     .residual = i % 3 == 1,
+                     .residual_is_float = i == 7,
+                     .activation = i % 4 == 1   ? BSM_ACTIVATION_RELU
+                                   : i % 4 == 2 ? BSM_ACTIVATION_SILU
+                                                : BSM_ACTIVATION_NONE,
+                     .greatest = 255};
+    run_shape(&s, &rng);
+  }
+}
+
+/* Small weights, of which sums of several groups stay in 16 bits, with taps of
+ * all remainders. */
+static void test_small_weights(void **state) {
+  (void)state;
+  harness_rng rng = {101};
+  for (int ci = 4; ci <= 44; ci += 4) {
+    const shape s = {.n = 1,
+                     .groups = 1,
+                     .ci = ci - ci % 3,
+                     .co = 40 - ci / 2,
+                     .spatial = 2,
+                     .size = {1, 7, 9},
+                     .kernel = {1, 3, 2},
+                     .stride = {1, 2, 1},
+                     .dilation = {1, 1, 1},
+                     .pad = {0, 1, 0},
+                     .small = true,
+                     .y_is_float = ci % 8 == 0,
+                     .activation = BSM_ACTIVATION_RELU,
+                     .greatest = 255};
     run_shape(&s, &rng);
   }
 }
@@ -791,6 +848,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),   cmocka_unit_test(test_rows),
       cmocka_unit_test(test_groups),   cmocka_unit_test(test_extremes),
+      cmocka_unit_test(test_winograd), cmocka_unit_test(test_small_weights),
       cmocka_unit_test(test_blocks),   cmocka_unit_test(test_depthwise),
       cmocka_unit_test(test_tiles),    cmocka_unit_test(test_hostile),
       cmocka_unit_test(test_pooling),  cmocka_unit_test(test_programs),

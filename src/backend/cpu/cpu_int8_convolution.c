@@ -8,6 +8,7 @@
 #include "backend/cpu/cpu_int8_convolution.h"
 #include "aten/tensor.h"
 #include "backend/cpu/cpu_half.h"
+#include "backend/cpu/cpu_int8_relief.h"
 #include "backend/cpu/cpu_pack.h"
 
 #define ROWS BSM_K_INT8_MAX_ROWS
@@ -155,21 +156,44 @@ static bsm_status init(const bsm_cpu_prepare *p, convolution *c) {
   return BSM_OK;
 }
 
-static bsm_status split_pairs(const bsm_cpu_prepare *p, convolution *c) {
+static bsm_cpu_int8_matrix matrix_of(const convolution *c) {
   const int64_t taps = c->windows.copies ? 1 : c->windows.taps;
-  BSM_TRY(bsm_cpu_split_int8(
-      &(bsm_cpu_int8_matrix){
-          .b = c->kernel,
-          .panels = c->groups * bsm_cpu_div_up(c->co, BSM_PANEL),
-          .taps = taps,
-          .groups = c->windows.depth / DEPTH / taps},
-      c->product->split, p->arena, &c->split));
-  c->kernel = c->split.b;
+  return (bsm_cpu_int8_matrix){
+      .b = c->kernel,
+      .panels = c->groups * bsm_cpu_div_up(c->co, BSM_PANEL),
+      .taps = taps,
+      .groups = c->windows.depth / DEPTH / taps};
+}
+
+/* Sums of several groups in int16, or Winograd's algorithm. */
+static bsm_status plan_levels(const bsm_cpu_prepare *p, convolution *c,
+                              uint64_t *scratch) {
+  const bsm_cpu_int8_matrix matrix = matrix_of(c);
+  const bsm_cpu_int8_level level = bsm_cpu_int8_best_level(&matrix);
+  BSM_TRY(bsm_cpu_int8_plan_winograd(p, level.time, c, scratch));
+  if (c->winograd.kernels) return BSM_OK;
+  c->level = level.level;
+  return bsm_cpu_relieve_int8(&matrix, level.level, p->arena, &c->split);
+}
+
+/* Makes the kernel smaller where sums of the product saturate. */
+static bsm_status plan_sums(const bsm_cpu_prepare *p, convolution *c,
+                            uint64_t *scratch) {
+  if (c->depthwise || !c->product->split) return BSM_OK;
+  if (c->product->levels) {
+    BSM_TRY(plan_levels(p, c, scratch));
+  } else {
+    const bsm_cpu_int8_matrix matrix = matrix_of(c);
+    BSM_TRY(
+        bsm_cpu_split_int8(&matrix, c->product->split, p->arena, &c->split));
+  }
+  if (!c->winograd.kernels) c->kernel = c->split.b;
   return BSM_OK;
 }
 
 static const char *way(const convolution *c) {
   if (c->depthwise) return "depthwise";
+  if (c->winograd.kernels) return "winograd";
   const bool copies = c->tiles ? c->tiling.copies : c->windows.copies;
   return copies ? "im2col" : c->tiles ? "direct" : "indirect";
 }
@@ -183,8 +207,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   uint64_t scratch = c->windows_size + 2 * ROWS * COLUMNS * sizeof(float);
   if (c->tiles) {
     scratch = bsm_cpu_int8_plan_tiles(c);
-  } else if (c->product->split && !c->depthwise) {
-    BSM_TRY(split_pairs(p, c));
+  } else {
+    BSM_TRY(plan_sums(p, c, &scratch));
   }
   plan_blocks(c, p->threads);
   c->is_tame = bsm_cpu_int8_is_tame(c);
@@ -245,7 +269,8 @@ static int32_t *multiply(const convolution *c, const uint8_t *const *a,
                          .panels = bsm_cpu_div_up(n, BSM_PANEL),
                          .offset = c->offset + group * c->width + column,
                          .sums = sums,
-                         .rest = rest});
+                         .rest = rest,
+                         .level = c->level});
   return sums;
 }
 
@@ -256,6 +281,7 @@ static void tile(const bsm_cpu_int8_work *w, const bsm_cpu_int8_part *part,
   const uint8_t *const *a = bsm_cpu_byte_windows_find(
       &c->windows, w->x + part->group * c->ci, row, rows, scratch);
   bsm_cpu_int8_results results;
+  results.count = 0;
   bsm_cpu_int8_point_to_results(w, row, rows, part->group * c->co, &results);
   const int64_t end = part->column + part->columns;
   for (int64_t j = part->column; j < end; j += COLUMNS) {
@@ -277,6 +303,7 @@ static void tile_of_groups(const bsm_cpu_int8_work *w,
   bsm_cpu_byte_windows_find(&c->windows, w->x + group * c->ci, row, rows,
                             scratch);
   bsm_cpu_int8_results results;
+  results.count = 0;
   bsm_cpu_int8_point_to_results(w, row, rows, 0, &results);
   const int64_t end = part->column + part->columns;
   const int64_t step = c->together * c->co;
@@ -294,6 +321,11 @@ static void tile_of_groups(const bsm_cpu_int8_work *w,
 static void unit(void *arg, int64_t index, int slot) {
   const bsm_cpu_int8_work *w = arg;
   const convolution *c = w->c;
+  uint8_t *scratch = w->scratch + (size_t)slot * w->slot_size;
+  if (c->winograd.kernels) {
+    bsm_cpu_int8_run_winograd(w, index, scratch);
+    return;
+  }
   const int64_t maps = columns_of(c).maps;
   const int64_t row_blocks = bsm_cpu_div_up(c->rows, c->row_block);
   const int64_t column_blocks = bsm_cpu_div_up(maps, c->column_block);
@@ -305,7 +337,6 @@ static void unit(void *arg, int64_t index, int slot) {
       .row_end = bsm_cpu_min(first + c->row_block, c->rows),
       .column = column,
       .columns = bsm_cpu_min(c->column_block, maps - column)};
-  uint8_t *scratch = w->scratch + (size_t)slot * w->slot_size;
   if (c->tiles) {
     bsm_cpu_int8_run_tiles(w, &part, scratch);
     return;
@@ -327,8 +358,11 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
       .scratch = r->scratch,
       .slot_size = prepared->scratch_size / (size_t)c->base.slots};
   const columns all = columns_of(c);
-  const int64_t units = all.sets * bsm_cpu_div_up(all.maps, c->column_block) *
-                        bsm_cpu_div_up(c->rows, c->row_block);
+  const int64_t units = c->winograd.kernels
+                            ? bsm_cpu_int8_winograd_units(c)
+                            : all.sets *
+                                  bsm_cpu_div_up(all.maps, c->column_block) *
+                                  bsm_cpu_div_up(c->rows, c->row_block);
   bsm_cpu_parallel(r, c->base.slots, units, unit, &w);
   return BSM_OK;
 }

@@ -15,6 +15,16 @@ typedef struct bsm_cpu_int8_tiling {
   int64_t copy_row;           /* the same of copies */
 } bsm_cpu_int8_tiling;
 
+/* A convolution by Winograd's algorithm. */
+typedef struct bsm_cpu_int8_winograd {
+  const bsm_k_int8_winograd *kernels; /* NULL: it is not */
+  const int16_t *u;
+  int64_t panel;        /* elements of U of 16 columns */
+  int64_t pairs, v_row; /* of maps of input; elements of a tile's row of V */
+  int64_t tiles, block, blocks; /* all, of a block, how many blocks */
+  int64_t columns;              /* of a unit */
+} bsm_cpu_int8_winograd;
+
 typedef struct bsm_cpu_int8_convolution {
   bsm_cpu_impl base;
   const bsm_k_int8 *kernels;
@@ -31,12 +41,14 @@ typedef struct bsm_cpu_int8_convolution {
    * side; 0: each group is computed by itself. */
   int64_t together;
   const int8_t *kernel;
-  bsm_cpu_int8_split split; /* its halved pairs, where the product needs that */
+  bsm_cpu_int8_split split; /* what is smaller, where the product needs that */
+  int32_t level;            /* of sums in int16, where the product has levels */
   int64_t width;            /* columns of a group, of which `co` are maps */
   const float *scale, *bias; /* [groups][width] */
   const int32_t *offset;
   bsm_cpu_epilogue epilogue;
   bsm_cpu_int8_tiling tiling;
+  bsm_cpu_int8_winograd winograd;
   int64_t row_block, column_block;
   uint64_t windows_size; /* bytes of scratch */
 } bsm_cpu_int8_convolution;
@@ -64,6 +76,7 @@ typedef struct bsm_cpu_int8_part {
 /* The rows of a tile in the output and the residual, at the group's first map.
  */
 typedef struct bsm_cpu_int8_results {
+  int64_t count;
   float *y[BSM_CPU_INT8_ROWS];
   uint8_t *y_bytes[BSM_CPU_INT8_ROWS];
   const float *residual[BSM_CPU_INT8_ROWS];
@@ -73,6 +86,7 @@ typedef struct bsm_cpu_int8_results {
 /* Whether `finish_bytes` is there and may be used: no result exceeds an int32
  * before it is clamped, and clamps do not exclude each other. */
 bool bsm_cpu_int8_is_tame(const bsm_cpu_int8_convolution *c);
+/* Adds rows. */
 void bsm_cpu_int8_point_to_results(const bsm_cpu_int8_work *work, int64_t row,
                                    int64_t rows, int64_t map,
                                    bsm_cpu_int8_results *out);
@@ -90,5 +104,17 @@ void bsm_cpu_int8_finish(const bsm_cpu_int8_convolution *c,
 uint64_t bsm_cpu_int8_plan_tiles(bsm_cpu_int8_convolution *convolution);
 void bsm_cpu_int8_run_tiles(const bsm_cpu_int8_work *work,
                             const bsm_cpu_int8_part *part, uint8_t *scratch);
+
+/* ---- Winograd ---- */
+
+/* Sets `winograd`, and the bytes of scratch of a unit, where it is faster than
+ * products that take the time `level` (cpu_int8_relief.h) and no sum is too
+ * large for it. */
+bsm_status bsm_cpu_int8_plan_winograd(const bsm_cpu_prepare *p, double level,
+                                      bsm_cpu_int8_convolution *convolution,
+                                      uint64_t *scratch);
+int64_t bsm_cpu_int8_winograd_units(const bsm_cpu_int8_convolution *c);
+void bsm_cpu_int8_run_winograd(const bsm_cpu_int8_work *work, int64_t unit,
+                               uint8_t *scratch);
 
 #endif /* BSM_BACKEND_CPU_INT8_CONVOLUTION_H_ */

@@ -35,18 +35,20 @@ void bsm_cpu_int8_point_to_results(const bsm_cpu_int8_work *w, int64_t row,
                                    int64_t rows, int64_t map,
                                    bsm_cpu_int8_results *out) {
   const bsm_cpu_int8_convolution *c = w->c;
+  const int64_t at = out->count;
   int64_t offsets[ROWS];
   bsm_cpu_rows_offsets(&c->y_rows, row, (int)rows, offsets);
   for (int64_t i = 0; i < rows; i++) {
-    out->y[i] = (float *)(void *)w->y + offsets[i] + map;
-    out->y_bytes[i] = w->y + offsets[i] + map;
+    out->y[at + i] = (float *)(void *)w->y + offsets[i] + map;
+    out->y_bytes[at + i] = w->y + offsets[i] + map;
   }
+  out->count += rows;
   if (!c->has_residual) return;
   bsm_cpu_rows_offsets(&c->residual_rows, row, (int)rows, offsets);
   for (int64_t i = 0; i < rows; i++) {
-    out->residual[i] =
+    out->residual[at + i] =
         (const float *)(const void *)w->residual + offsets[i] + map;
-    out->residual_bytes[i] = w->residual + offsets[i] + map;
+    out->residual_bytes[at + i] = w->residual + offsets[i] + map;
   }
 }
 

@@ -70,6 +70,6 @@ bsm_status bsm_cpu_split_int8(const bsm_cpu_int8_matrix *m, int64_t columns,
                  places, rest);
   }
   first[units] = done;
-  *out = (bsm_cpu_int8_split){b, {first, places, rest}};
+  *out = (bsm_cpu_int8_split){b, {first, places, rest, NULL}};
   return BSM_OK;
 }

@@ -99,6 +99,7 @@ static void run_rows(const bsm_cpu_int8_work *w, const bsm_cpu_int8_part *part,
   int32_t *sums = (int32_t *)(void *)after;
   bsm_k_int8_tiles t = find_rows(w, part->group, row, rows, scratch);
   bsm_cpu_int8_results results;
+  results.count = 0;
   bsm_cpu_int8_point_to_results(w, row, rows, part->group * c->co, &results);
   t.sums = sums;
   t.b_panel = c->windows.depth * BSM_PANEL;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "backend/cpu/kernels/copy_runs.h"
+#include "backend/cpu/kernels/int8/int8_winograd.h"
 #include "backend/cpu/kernels/kernel_isa.h"
 
 #define BSM_K_INT8_PANEL 16
@@ -26,13 +27,20 @@ typedef struct bsm_k_int8_place {
   int32_t tap, offset; /* offset: bytes from the row's pointer of the tap */
 } bsm_k_int8_place;
 
-/* What is missing from a B whose pairs are halved so that they do not saturate
- * (see `split`): groups of 4 bytes of `split` columns each. Those of unit i,
- * which is `split` columns, are first[i] .. first[i + 1] - 1. */
+#define BSM_K_INT8_WINDOW 4 /* groups in reach of a rest with `order` */
+
+/* What is missing from a B that is made smaller so that no sum saturates (see
+ * `split`): groups of 4 bytes of `split` columns each. Those of unit i, which
+ * is `split` columns, are first[i] .. first[i + 1] - 1. */
 typedef struct bsm_k_int8_rest {
   const int32_t *first;
   const bsm_k_int8_place *places;
   const int8_t *b; /* [4 * split] for each */
+  /* [4 * split] for each: which of the 16 bytes from the place on each byte of
+   * b multiplies; all that are chosen are in the tap, and so are the 16 where a
+   * tap has as many. A unit has an even number, and sums of two in a row are
+   * safe together. NULL: columns multiply the 4 bytes at the place. */
+  const uint8_t *order;
 } bsm_k_int8_rest;
 
 typedef struct bsm_k_int8_tile {
@@ -45,6 +53,7 @@ typedef struct bsm_k_int8_tile {
   const int32_t *offset;   /* [16 * panels], what sums begin with */
   int32_t *sums;           /* [rows][BSM_K_INT8_MAX_COLUMNS] */
   bsm_k_int8_rest rest;    /* from the first panel's units on; `split` only */
+  int32_t level;           /* with `levels` only */
 } bsm_k_int8_tile;
 
 /* sums[r][c] = offset[c] + sum over the taps t of
@@ -73,6 +82,10 @@ typedef struct bsm_k_int8_product {
   /* Not 0: sums of pairs of products are int16, so that all pairs of B have to
    * be safe, and those of `rest` too, which has units of so many columns. */
   int32_t split;
+  /* Besides, as many pairs as `level` of the tile says, 1, 2 or 4 of as many
+   * groups in a row, are summed in int16; what is left in a tap one by one. A
+   * rest has `order`. */
+  bool levels;
   void (*tile)(const bsm_k_int8_tile *args);
   /* Of BSM_K_INT8_MAX_COLUMNS columns and at most BSM_K_INT8_MAX_TAPS taps;
    * NULL: there is no such kernel. */
@@ -151,6 +164,7 @@ typedef struct bsm_k_int8 {
   const bsm_k_int8_product *vnni;
   uint32_t vnni_isa;
   const bsm_k_int8_tile_product *tiles; /* NULL: none, whatever the CPU has */
+  const bsm_k_int8_winograd *winograd;  /* NULL: none; beside `product` */
   bsm_k_int8_depthwise_kernel *depthwise;
   void (*finish)(const bsm_k_int8_finish *args);
   /* The same to bytes, without a residual of floats, where clamps do not

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of bytes with AVX2, in tiles of 4 x 16. */
+/* Kernels of bytes with AVX2. */
+#include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/simd/simd_avx2.h"
 #include "backend/cpu/kernels/simd/unroll.h"
+
+extern void bsm_k_int8_finish_avx2(const bsm_k_int8_finish *args);
+extern const bsm_k_int8_winograd bsm_k_int8_winograd_avx2;
+extern void bsm_k_int8_sums_avx2(const bsm_k_int8_tile *args);
 
 #define LOOK_UP look_up_sixteens
 
@@ -38,9 +43,9 @@ static void look_up_sixteens(const uint8_t *x, int64_t n, const uint8_t *table,
 }
 
 #define BSM_K_SUFFIX avx2
-#define ROWS 4
-#define PANELS 1
 #define VNNI_ISA BSM_K_ISA_AVX_VNNI
 #define TILES NULL
-#define FINISH NULL
+#define FINISH bsm_k_int8_finish_avx2
+#define WINOGRAD &bsm_k_int8_winograd_avx2
+#define SUMS bsm_k_int8_sums_avx2
 #include "backend/cpu/kernels/int8/int8_pairs.inl"

@@ -3,7 +3,8 @@
  * int16, which saturates: pairs of weights are safe (int8.h). The file that
  * includes this defines BSM_K_SUFFIX, ROWS and PANELS as in int8_product.inl,
  * VNNI_ISA, the bits of the product with an instruction of its own, TILES, a
- * product in tiles or NULL, and FINISH, a finish for bytes or NULL. */
+ * product in tiles or NULL, FINISH, a finish for bytes or NULL, and perhaps
+ * SUMS, a tile with levels, for ROWS and PANELS. */
 #include <stdbool.h>
 
 #include "backend/cpu/kernels/int8/int8.h"
@@ -51,7 +52,11 @@ VF_INLINE __m256i add_word_products(__m256i sums, __m256i a, words b) {
 }
 
 #include "backend/cpu/kernels/int8/int8_depthwise.inl"
+#ifdef SUMS
+const bsm_k_int8_product PRODUCT = {NAME, SPLIT, true, SUMS, DEPTHWISE};
+#else
 #include "backend/cpu/kernels/int8/int8_product.inl"
+#endif
 #include "backend/cpu/kernels/int8/int8_rows.inl"
 
 extern const bsm_k_int8_product CAT(bsm_k_int8_product_, BSM_K_SUFFIX, _vnni);

@@ -222,13 +222,17 @@ static void depthwise(const bsm_k_int8_depthwise *t) {
   }
 }
 
+#ifndef WINOGRAD
+#define WINOGRAD NULL
+#endif
+
 /* The table of an instruction set: its product, that of an instruction for it,
  * which needs the bits `isa`, that of tiles, and a finish for bytes. */
-#define INT8_TABLE(own, wide, isa, tile_product, to_bytes)              \
-  {                                                                     \
-    .product = (own), .vnni = (wide), .vnni_isa = (isa),                \
-    .tiles = (tile_product), .finish_bytes = (to_bytes),                \
-    .depthwise = depthwise, .finish = finish, .quantize = quantize,     \
-    .greatest = greatest, .widen = widen, .widen_signed = widen_signed, \
-    .narrow = narrow, .look_up = LOOK_UP                                \
+#define INT8_TABLE(own, wide, isa, tile_product, to_bytes)                     \
+  {                                                                            \
+    .product = (own), .vnni = (wide), .vnni_isa = (isa),                       \
+    .tiles = (tile_product), .finish_bytes = (to_bytes), .winograd = WINOGRAD, \
+    .depthwise = depthwise, .finish = finish, .quantize = quantize,            \
+    .greatest = greatest, .widen = widen, .widen_signed = widen_signed,        \
+    .narrow = narrow, .look_up = LOOK_UP                                       \
   }
