@@ -54,6 +54,8 @@ typedef struct bsm_target_request {
   /* Layers are going to be quantized: the target of this machine says how fast
    * it is at that. */
   bool quantizes;
+  /* None are: what is said about that is left out of the target. */
+  bool plain;
 } bsm_target_request;
 #define BSM_TARGET_ANY_ISA UINT32_MAX
 

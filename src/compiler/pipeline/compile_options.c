@@ -32,7 +32,8 @@ bsm_status bsm_find_target(const bsm_compile_options *options, bsm_arena *arena,
                                              : options->isa
                                                  ? options->isa
                                                  : BSM_TARGET_ANY_ISA,
-                                      .quantizes = options->calibration};
+                                      .quantizes = options->calibration,
+                                      .plain = !options->calibration};
   return bsm_target_parse(&request, arena, out);
 }
 
@@ -45,8 +46,8 @@ const char *bsm_target_name(size_t index) {
 bsm_status bsm_target_text(const char *target, char **out) {
   BSM_NEED(out);
   *out = NULL;
-  const bsm_target_request request = {.text = target,
-                                      .isa = BSM_TARGET_ANY_ISA};
+  const bsm_target_request request = {
+      .text = target, .isa = BSM_TARGET_ANY_ISA, .quantizes = true};
   const bsm_target *found;
   bsm_arena arena;
   bsm_arena_init(&arena, NULL);

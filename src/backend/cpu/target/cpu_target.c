@@ -197,6 +197,7 @@ static bsm_status parse(const bsm_target_request *request,
   if (!parameters && request->quantizes) {
     d.no_vnni = lacks_vnni(d.isa, request->isa & bsm_isa_detect());
   }
+  if (request->plain) d.no_vnni = false;
   bsm_cpu_target *t = BSM_NEW(arena, bsm_cpu_target);
   BSM_TRY_ALLOC(t);
   *t = (bsm_cpu_target){.base = {.ops = &bsm_cpu_target_ops, .host = &t->base},
