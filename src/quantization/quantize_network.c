@@ -161,7 +161,7 @@ static bsm_status find_slow(quantizer *q) {
     all.fp32 += times[i].fp32;
     all.int8 += times[i].int8;
   }
-  if (all.int8 <= all.fp32) return BSM_OK;
+  if (all.int8 <= all.fp32 && !(o->was_slower && all.fp32 > 0)) return BSM_OK;
   for (size_t i = 0; i < q->found.sites.len; i++) {
     const bsm_site *site = &q->found.sites.items[i];
     if (!is_open(q, site)) continue;

@@ -54,6 +54,7 @@ typedef struct bsm_quantize_options {
    * them together to be faster so; NULL: speed does not matter. Rules and
    * `takes` come before. */
   size_t *slower;
+  bool was_slower; /* so it has been decided before, with other weights */
 } bsm_quantize_options;
 
 /* `count`: the layers that compute in that precision now. */

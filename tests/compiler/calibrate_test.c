@@ -444,48 +444,75 @@ static void slow_networks_stay_in_float32(void **state) {
   bsm_calibration_destroy(c);
 }
 
-/* A product is multiplied faster in int8 without instructions for it, too,
- * where the sums of pairs of its weights do not saturate: those of an identity,
- * not those of equal numbers. */
-static void weights_decide_about_speed(void **state) {
-  static const bsm_logger logger = {BSM_LOG_LEVEL_INFO, keep, NULL};
-  static const char *const calls[] = {
-      "aten::eye(%f, %n, %n, %n, %n)",
-      "aten::ones(%s, %n, %n, %n, %n)",
-  };
+/* A product with a matrix of ones, or the identity, and a calibration of it. */
+typedef struct square {
+  bsm_module *module;
+  bsm_calibration *calibration;
+} square;
+
+static square open_square(bool identity) {
   static float x[64 * 512];
-  char text[512];
-  (void)state;
+  static char texts[2][512]; /* modules borrow theirs */
+  char *text = texts[identity];
+  square s;
   for (size_t i = 0; i < sizeof(x) / sizeof(x[0]); i++) x[i] = (float)(i % 7);
+  const bsm_array array = {x, BSM_DTYPE_FLOAT, {2, {64, 512}}, NULL};
+  snprintf(text, sizeof(texts[0]),
+           "graph(%%x : Float(64, 512)):\n"
+           "  %%f : int = prim::Constant[value=512]()\n"
+           "  %%s : int[] = prim::ListConstruct(%%f, %%f)\n"
+           "  %%n : NoneType = prim::Constant()\n"
+           "  %%w : Tensor = %s\n"
+           "  %%y : Tensor = aten::matmul(%%x, %%w)\n"
+           "  return (%%y)\n",
+           identity ? "aten::eye(%f, %n, %n, %n, %n)"
+                    : "aten::ones(%s, %n, %n, %n, %n)");
+  check(calibrate_text(text, array, &s.calibration));
+  check(bsm_module_load_memory(text, strlen(text), "m.ir", NULL, &s.module));
+  return s;
+}
+
+static bsm_compile_options options_of_square(const square *s) {
+  static const bsm_logger logger = {BSM_LOG_LEVEL_INFO, keep, NULL};
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  options.no_timing = true;
+  options.calibration = s->calibration;
+  options.precisions = BSM_PRECISION_INT8;
+  options.target = "cpu:avx2,vnni=no";
+  options.logger = &logger;
+  return options;
+}
+
+static void close_square(square *s) {
+  bsm_calibration_destroy(s->calibration);
+  bsm_module_destroy(s->module);
+}
+
+/* A product is multiplied faster in int8 without instructions for it, too,
+ * where sums of pairs of its weights do not saturate: those of an identity, not
+ * those of equal numbers. An engine that gets other weights stays what it is.
+ */
+static void weights_decide_about_speed(void **state) {
+  (void)state;
   for (int i = 0; i < 2; i++) {
-    const bsm_array array = {x, BSM_DTYPE_FLOAT, {2, {64, 512}}, NULL};
-    bsm_module *module = NULL;
-    bsm_engine *engine = NULL;
-    bsm_calibration *c = NULL;
-    snprintf(text, sizeof(text),
-             "graph(%%x : Float(64, 512)):\n"
-             "  %%f : int = prim::Constant[value=512]()\n"
-             "  %%s : int[] = prim::ListConstruct(%%f, %%f)\n"
-             "  %%n : NoneType = prim::Constant()\n"
-             "  %%w : Tensor = %s\n"
-             "  %%y : Tensor = aten::matmul(%%x, %%w)\n"
-             "  return (%%y)\n",
-             calls[i]);
-    check(calibrate_text(text, array, &c));
-    check(bsm_module_load_memory(text, strlen(text), "m.ir", NULL, &module));
-    bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
-    options.no_timing = true;
-    options.calibration = c;
-    options.precisions = BSM_PRECISION_INT8;
-    options.target = "cpu:avx2,vnni=no";
-    options.logger = &logger;
+    square first = open_square(i), second = open_square(!i);
+    const bsm_compile_options then = options_of_square(&first);
+    const bsm_compile_options now = options_of_square(&second);
+    const char *const expected =
+        i ? "1 layers compute in int8" : "1 layers stay in fp32";
+    bsm_engine *engine = NULL, *refitted = NULL;
     told[0] = 0;
-    check(bsm_compile(module, &options, &engine));
-    assert_non_null(
-        strstr(told, i ? "1 layers stay in fp32" : "1 layers compute in int8"));
+    check(bsm_compile(first.module, &then, &engine));
+    assert_non_null(strstr(told, expected));
+    told[0] = 0;
+    check(bsm_engine_refit(engine, second.module, &now, &refitted));
+    assert_non_null(strstr(told, expected));
+    assert_int_equal(bsm_engine_step_count(engine),
+                     bsm_engine_step_count(refitted));
     bsm_engine_destroy(engine);
-    bsm_calibration_destroy(c);
-    bsm_module_destroy(module);
+    bsm_engine_destroy(refitted);
+    close_square(&first);
+    close_square(&second);
   }
 }
 

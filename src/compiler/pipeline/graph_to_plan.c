@@ -147,7 +147,8 @@ static bsm_precision quantized_precision(const bsm_compilation *c) {
   return BSM_PRECISION_FP8;
 }
 
-/* Whether an engine that is refitted computes in int8: its precisions stay. */
+/* Whether an engine that is refitted computes in int8: its precisions stay, and
+ * so do those of one that does not. */
 static bool refits_int8(const bsm_compilation *c) {
   for (uint32_t i = 0; c->refit && i < c->refit->step_count; i++) {
     if (c->refit->steps[i].kind == BSM_STEP_INT8_CONVOLUTION) return true;
@@ -168,7 +169,8 @@ static bsm_status quantize_to(const bsm_compilation *c, bsm_network *net,
       .precision = precision,
       .policy = c->precision,
       .rules_alone = rules_alone,
-      .slower = c->precision->narrows || refits_int8(c) ? NULL : slower};
+      .slower = c->precision->narrows || refits_int8(c) ? NULL : slower,
+      .was_slower = c->refit && !refits_int8(c)};
   BSM_TRY(bsm_quantize_network(net, &quantizing, count));
   if (*count) {
     bsm_log(options->logger, BSM_LOG_LEVEL_INFO, "%zu layers compute in %s",
