@@ -88,13 +88,13 @@ grep -q "5 layers compute in int8" err || fail "TensorRT's cache is of no use"
 
 # Where int8 is slower nothing is quantized, unless the engine is to be small.
 expect 0 "n.bsm:" compile "$digits/digits.ts" -o n.bsm --info \
-  --no-timing --precision int8 --calibration 1.calib --target cpu:avx2,vnni=no
+  --no-timing --precision int8 --calibration 1.calib --target cpu:avx512,vnni=no
 grep -q "5 layers stay in fp32, which is faster" err ||
   fail "layers are slower in int8"
 [ "$(grep -c "stays in fp32: int8 is expected to take" err)" = 5 ] ||
   fail "the layers do not tell why they stay in fp32"
 expect 0 "n.bsm:" compile "$digits/digits.ts" -o n.bsm --info --prefer-size \
-  --no-timing --precision int8 --calibration 1.calib --target cpu:avx2,vnni=no
+  --no-timing --precision int8 --calibration 1.calib --target cpu:avx512,vnni=no
 grep -q "5 layers compute in int8" err || fail "the engine is not small"
 
 # The search leaves some layers in float32.

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long layers are expected to take in float32 and in int8.
  *
- * With instructions for products of bytes it always does. Without, AVX2 and
- * AVX-512 multiply pairs of bytes into 16 bits, and again what of pairs of
- * weights may exceed these (cpu_int8_split.h), while float32 has Winograd's
- * algorithm and cheaper ends of sums. The estimate is in nanoseconds of one
- * core that was measured; only ratios count. */
+ * With instructions for products of bytes int8 is always faster. Without, AVX2
+ * and AVX-512 multiply pairs of bytes into 16 bits, and again what of pairs of
+ * weights may exceed these (cpu_int8_relief.h, cpu_int8_split.h), while float32
+ * has Winograd's algorithm, which int8 has with AVX2 alone. The estimate is in
+ * nanoseconds of one core that was measured; only ratios count. */
 #include <math.h>
 
 #include "backend/cpu/cpu_forms.h"
+#include "backend/cpu/cpu_int8_relief.h"
 #include "backend/cpu/target/cpu_target.h"
 #include "base/isa.h"
 #include "builder/constants.h"
 
-#define DEPTH 4 /* weights of a column that are multiplied at once */
-#define MAX_COLUMNS 16
+#define DEPTH BSM_K_INT8_DEPTH
+#define COLUMNS BSM_K_INT8_PANEL
 
 typedef struct rates {
   double bytes, floats; /* products of one nanosecond */
   double byte_end, end; /* of a sum */
   double quantize;      /* of an input, which mostly is in bytes already */
-  int columns;          /* that are multiplied again together */
+  double tap, copy;     /* of a window: each tap, or all where it is copied */
+  /* How much faster Winograd's algorithm is in float32, on at least MANY_PIXELS
+   * of all images. */
+  double winograd;
 } rates;
 
-static const rates avx2 = {85, 43, 1.8, 0.35, 0.1, 8};
-static const rates avx512 = {89, 58, 2.0, 0.2, 0.1, MAX_COLUMNS};
-/* How much faster Winograd's algorithm is, on images of at least so many pixels
- * and below. */
-#define LARGE_IMAGE 100
-#define LARGE_GAIN 2.0
-#define SMALL_GAIN 1.15
+static const rates avx2 = {88, 47, 0.5, 0.35, 0.1, 0.7, 20, 2.4};
+static const rates avx512 = {89, 58, 2.0, 0.2, 0.1, 0, 0, 2.0};
+#define MANY_PIXELS 100
+#define SMALL_GAIN 1.15 /* on others */
 
 /* An output of depthwise convolutions, others in groups, and deconvolutions,
  * which take about a nanosecond more in int8. */
@@ -39,7 +40,9 @@ static const rates avx512 = {89, 58, 2.0, 0.2, 0.1, MAX_COLUMNS};
 typedef struct product {
   const float *weights;
   int64_t maps, depth, map, step;
-  double winograd; /* how much faster float32 is by it */
+  double winograd;       /* how much faster float32 is by it */
+  int64_t in_maps, taps; /* of a convolution */
+  int64_t tiles; /* where it has Winograd's algorithm in bytes, too; else 0 */
 } product;
 
 static double elements(bsm_dims dims) {
@@ -59,7 +62,21 @@ static bool has_winograd(const bsm_convolution_params *c, int64_t in_maps) {
   return true;
 }
 
-static bool read_convolution(const bsm_layer *layer, product *p) {
+/* Tiles of 4 x 4 outputs; 0: kernels of 3 x 3 alone have them. */
+static int64_t tiles_of(const bsm_layer *layer) {
+  const bsm_convolution_params *c = &layer->p.convolution;
+  const bsm_dims y = layer->outputs.items[0]->dims;
+  int64_t tiles = y.d[0];
+  if (c->window.spatial != 2) return 0;
+  for (int32_t i = 0; i < 2; i++) {
+    if (c->window.kernel[i] != 3 || c->window.dilation[i] != 1) return 0;
+    tiles *= (y.d[2 + i] + 3) / 4;
+  }
+  return tiles;
+}
+
+static bool read_convolution(const bsm_layer *layer, double winograd,
+                             product *p) {
   const bsm_convolution_params *c = &layer->p.convolution;
   const bsm_dims x = layer->inputs.items[0]->dims;
   if (c->groups != 1 || c->out_maps <= 0) return false;
@@ -67,11 +84,14 @@ static bool read_convolution(const bsm_layer *layer, product *p) {
   p->maps = c->out_maps;
   p->depth = p->map = c->kernel.count / c->out_maps;
   p->step = 1;
-  const double pixels = elements(layer->outputs.items[0]->dims) /
-                        (double)p->maps / fmax(1, (double)x.d[0]);
+  const double pixels =
+      elements(layer->outputs.items[0]->dims) / (double)p->maps;
   p->winograd = !has_winograd(c, x.d[1]) ? 1
-                : pixels >= LARGE_IMAGE  ? LARGE_GAIN
+                : pixels >= MANY_PIXELS  ? winograd
                                          : SMALL_GAIN;
+  p->in_maps = x.d[1];
+  p->taps = x.d[1] > 0 ? p->depth / x.d[1] : 0;
+  p->tiles = p->winograd > 1 ? tiles_of(layer) : 0;
   return true;
 }
 
@@ -107,48 +127,99 @@ static double greatest_of(const product *p, int64_t map) {
   return most;
 }
 
-/* Whether the pair of a map's weights from k on may exceed 16 bits, where the
- * greatest becomes 127. */
-static bool is_unsafe(const product *p, int64_t map, int64_t k, double most) {
-  const double a = weight_at(p, map, k), b = weight_at(p, map, k + 1);
-  return a * b > 0 && fabs(a + b) * 127 > 128 * most;
-}
+/* The weights of a panel of maps as bytes, of which the greatest of a map is
+ * 127. Kernels have another order along K, which makes no difference. */
+#define PANEL_GROUPS 256
+typedef struct panel {
+  int8_t b[PANEL_GROUPS][COLUMNS][DEPTH];
+} panel;
 
-/* The share of groups of weights that are multiplied twice. Kernels have
- * another order here than packed, which has as many such groups. */
-static double share_of_unsafe(const product *p, int columns) {
-  double unsafe = 0, all = 0, most[MAX_COLUMNS];
-  for (int64_t first = 0; first < p->maps; first += columns) {
-    const int64_t n = p->maps - first < columns ? p->maps - first : columns;
-    for (int64_t i = 0; i < n; i++) most[i] = greatest_of(p, first + i);
-    for (int64_t k = 0; k < p->depth; k += DEPTH, all++) {
-      bool found = false;
-      for (int64_t i = 0; i < n && !found; i++) {
-        found = is_unsafe(p, first + i, k, most[i]) ||
-                is_unsafe(p, first + i, k + 2, most[i]);
-      }
-      unsafe += found;
+static int64_t fill_panel(const product *p, int64_t first, panel *out) {
+  const int64_t all = (p->depth + DEPTH - 1) / DEPTH;
+  const int64_t groups = all < PANEL_GROUPS ? all : PANEL_GROUPS;
+  for (int64_t i = 0; i < COLUMNS; i++) {
+    const bool has = first + i < p->maps;
+    const double most = has ? greatest_of(p, first + i) : 0;
+    for (int64_t k = 0; k < groups * DEPTH; k++) {
+      const double w = most > 0 ? weight_at(p, first + i, k) / most : 0;
+      out->b[k / DEPTH][i][k % DEPTH] = (int8_t)lrint(w * INT8_MAX);
     }
   }
-  return all > 0 ? unsafe / all : 0;
+  return groups;
+}
+
+/* ---- AVX2 ---- */
+
+#define PANELS 4 /* that tell of all */
+
+/* The time of a weight (cpu_int8_relief.h). */
+static double level_time(const product *p) {
+  const int64_t panels = (p->maps + COLUMNS - 1) / COLUMNS;
+  const int64_t step = (panels + PANELS - 1) / PANELS;
+  double time = 0, count = 0;
+  for (int64_t i = 0; i < panels; i += step, count++) {
+    panel columns;
+    const int64_t groups = fill_panel(p, i * COLUMNS, &columns);
+    const bsm_cpu_int8_matrix m = {&columns.b[0][0][0], 1, 1, groups};
+    time += bsm_cpu_int8_best_level(&m).time;
+  }
+  return count > 0 ? time / count : 1;
+}
+
+static double avx2_products(const product *p, double outputs) {
+  const double window =
+      p->in_maps % DEPTH ? avx2.copy : avx2.tap * (double)p->taps;
+  const double plain =
+      outputs / fmax(1, (double)p->maps) * window +
+      bsm_cpu_int8_product_time(outputs * (double)p->depth, level_time(p));
+  if (!p->tiles || p->in_maps < BSM_K_INT8_WINOGRAD_LEAST) return plain;
+  return fmin(plain, bsm_cpu_int8_winograd_time(p->in_maps, p->maps, p->tiles));
+}
+
+/* ---- AVX-512 ---- */
+
+/* Whether a group of a panel's columns has a pair that may exceed 16 bits. */
+static bool is_unsafe(const panel *p, int64_t group) {
+  for (int64_t i = 0; i < COLUMNS; i++) {
+    if (!bsm_k_int8_is_safe(p->b[group][i]) ||
+        !bsm_k_int8_is_safe(p->b[group][i] + 2)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Groups of weights with such pairs are multiplied twice. */
+static double avx512_products(const product *p, double outputs) {
+  double unsafe = 0, all = 0;
+  for (int64_t first = 0; first < p->maps; first += COLUMNS) {
+    panel columns;
+    const int64_t groups = fill_panel(p, first, &columns);
+    for (int64_t k = 0; k < groups; k++, all++)
+      unsafe += is_unsafe(&columns, k);
+  }
+  return outputs * (double)p->depth * (1 + (all > 0 ? unsafe / all : 0)) /
+         avx512.bytes;
 }
 
 bsm_int8_times bsm_cpu_int8_times(const bsm_target *target,
                                   const bsm_layer *layer) {
   const bsm_cpu_target *cpu = bsm_cpu_target_of(target);
-  const rates *r = cpu->isa & BSM_ISA_AVX512 ? &avx512 : &avx2;
+  const bool wide = cpu->isa & BSM_ISA_AVX512;
+  const rates *r = wide ? &avx512 : &avx2;
   product p = {0};
   if (!cpu->no_vnni) return (bsm_int8_times){0};
   const double outputs = elements(layer->outputs.items[0]->dims);
-  if (!(layer->kind == BSM_LAYER_CONVOLUTION       ? read_convolution(layer, &p)
+  if (!(layer->kind == BSM_LAYER_CONVOLUTION
+            ? read_convolution(layer, r->winograd, &p)
         : layer->kind == BSM_LAYER_MATRIX_MULTIPLY ? read_matrix(layer, &p)
                                                    : false)) {
     return (bsm_int8_times){outputs * OTHER, outputs * (OTHER + 1)};
   }
   const double products = outputs * (double)p.depth;
-  const double twice = share_of_unsafe(&p, r->columns);
   return (bsm_int8_times){
       .fp32 = products / r->floats / p.winograd + outputs * r->end,
-      .int8 = products * (1 + twice) / r->bytes + outputs * r->byte_end +
+      .int8 = (wide ? avx512_products : avx2_products)(&p, outputs) +
+              outputs * r->byte_end +
               elements(layer->inputs.items[0]->dims) * r->quantize};
 }
