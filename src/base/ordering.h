@@ -32,9 +32,27 @@ static inline uint64_t bsm_order_of_double(double x) {
   return bits.u & BSM_ORDER_SIGN ? ~bits.u : bits.u | BSM_ORDER_SIGN;
 }
 
+/* The same for a float, in 32 bits. */
+static inline uint32_t bsm_order_of_float(float x) {
+  union {
+    float f;
+    uint32_t u;
+  } bits = {.f = x + 0.0f};
+  const uint32_t sign = (uint32_t)1 << 31;
+  if (x != x) return UINT32_MAX;
+  return bits.u & sign ? ~bits.u : bits.u | sign;
+}
+
+/* Keys below 2^bits, at most 32, over positions that ascend: sorts n < 2^32 of
+ * them. `items` has room for 2 n; returns where the result is. */
+static inline uint64_t bsm_order_pack(uint32_t key, size_t position) {
+  return (uint64_t)key << 32 | (uint32_t)position;
+}
+uint64_t *bsm_order_packed(uint64_t *items, size_t n, int bits);
+
 /* The first k <= n of n items in ascending order of their keys, those with
- * equal keys as they were; positions must ascend. `items` has room for 2 n;
- * returns where the result is. */
+ * equal keys as they were; the position of item i is i. `items` has room for
+ * 2 n; returns where the result is. */
 const bsm_ordered *bsm_order_first(bsm_ordered *items, size_t n, size_t k);
 
 /* The same for items that come one by one, when k is small beside n: `first`
