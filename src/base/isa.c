@@ -11,6 +11,7 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
+#include <stdatomic.h>
 
 /* The register sets that the operating system saves. */
 static uint64_t saved_state(void) {
@@ -24,7 +25,6 @@ static bool has(uint32_t word, int bit) {
 }
 
 #if defined(__x86_64__) && defined(__linux__)
-#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,7 +48,7 @@ static bool tiles_are_permitted(void) {
 }
 #endif
 
-uint32_t bsm_isa_detect(void) {
+static uint32_t ask(void) {
   enum { YMM_STATE = 0x6, ZMM_STATE = 0xe6, TILE_STATE = 0x60000 };
   uint32_t a, b, c, d, mask = BSM_ISA_SCALAR;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return mask;
@@ -74,6 +74,18 @@ uint32_t bsm_isa_detect(void) {
   mask |= BSM_ISA_AVX512_BF16;
   if (amx && (state & TILE_STATE) == TILE_STATE && tiles_are_permitted()) {
     mask |= BSM_ISA_AMX;
+  }
+  return mask;
+}
+
+/* Asking takes microseconds in a virtual machine, and operators ask. Twice does
+ * no harm. */
+uint32_t bsm_isa_detect(void) {
+  static _Atomic uint32_t known = BSM_ISA_DETECT;
+  uint32_t mask = atomic_load_explicit(&known, memory_order_relaxed);
+  if (mask == BSM_ISA_DETECT) {
+    mask = ask();
+    atomic_store_explicit(&known, mask, memory_order_relaxed);
   }
   return mask;
 }
