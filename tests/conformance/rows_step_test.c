@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax, normalisation, reductions, top-k and scans against plain loops in
  * double, over shapes, axes and layouts. */
+#include "aten/element.h"
 #include "tests/conformance/step_harness.h"
 
 static void random_dims(harness_rng *r, int min_rank, int max_rank,
@@ -251,7 +252,8 @@ static void test_normalization(void **state) {
 
 /* Rows of which several elements can be loaded at once. */
 static void test_even_rows(void **state) {
-  static const int sizes[][2] = {{3, 64}, {70, 40}, {3, 1032}, {1, 4104}};
+  static const int sizes[][2] = {{5, 5},     {8, 3},    {37, 37},   {100, 5},
+                                 {160, 160}, {300, 20}, {520, 520}, {530, 8}};
   harness_rng r = {38};
   (void)state;
   suite_needs(BSM_STEP_NORMALIZATION);
@@ -602,6 +604,87 @@ static void test_long_top_k(void **state) {
   }
 }
 
+/* Some elements of a dtype, with many equals and what is special. */
+static void fill_any(harness_rng *r, bsm_dtype d, size_t n, void *out) {
+  static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN};
+  for (size_t i = 0; i < n; i++) {
+    char *at = (char *)out + i * bsm_dtype_size(d);
+    if (!bsm_dtype_is_floating(d)) {
+      const int64_t wide = d == BSM_DTYPE_INT64 && rng_range(r, 0, 5) == 0;
+      bsm_store1_i64(d, at,
+                     (int64_t)rng_range(r, -140, 140) << (wide ? 40 : 0));
+    } else if (rng_range(r, 0, 9) == 0) {
+      bsm_store1_f64(d, at, special[rng_range(r, 0, 4)]);
+    } else {
+      bsm_store1_f64(d, at, rng_range(r, -300, 300) * 0.125);
+    }
+  }
+}
+
+/* By values as doubles, which hold them all. */
+static void compare_typed_top_k(harness *h, uint32_t isa, void *arg) {
+  const bsm_step_top_k *p = &h->params.top_k;
+  const bsm_plan_tensor *x = &h->tensors[h->step.inputs[0]];
+  const bsm_plan_tensor *y = &h->tensors[h->step.outputs[0]];
+  const bsm_plan_tensor *z = &h->tensors[h->step.outputs[1]];
+  const size_t size = bsm_dtype_size(x->dtype);
+  const int64_t step = x->strides[p->axis];
+  int64_t index[BSM_MAX_RANK] = {0}, row[BSM_MAX_RANK];
+  (void)isa;
+  (void)arg;
+  do {
+    const char *value =
+        (const char *)h->outputs[0] + (size_t)offset_of(y, index) * size;
+    const int64_t at = ((const int64_t *)h->outputs[1])[offset_of(z, index)];
+    assert_in_range(at, 0, x->dims.d[p->axis] - 1);
+    memcpy(row, index, sizeof(row));
+    row[p->axis] = 0;
+    const char *line =
+        (const char *)h->inputs[0] + (size_t)offset_of(x, row) * size;
+    assert_memory_equal(value, line + (size_t)(at * step) * size, size);
+    const double v = bsm_load1_f64(x->dtype, value);
+    int64_t before = 0;
+    for (int64_t i = 0; i < x->dims.d[p->axis]; i++) {
+      const double o =
+          bsm_load1_f64(x->dtype, line + (size_t)(i * step) * size);
+      const bool greater = isnan(o) ? !isnan(v) : o > v;
+      const bool less = isnan(v) ? !isnan(o) : o < v;
+      before += (p->largest ? greater : less) || (!greater && !less && i < at);
+    }
+    assert_int_equal(before, index[p->axis]);
+  } while (next_index(y->dims, index));
+}
+
+/* Rows and columns of all dtypes, of lengths that each way of sorting takes. */
+static void test_typed_top_k(void **state) {
+  static const bsm_dtype dtypes[] = {
+      BSM_DTYPE_FLOAT, BSM_DTYPE_HALF,  BSM_DTYPE_BFLOAT16, BSM_DTYPE_DOUBLE,
+      BSM_DTYPE_INT64, BSM_DTYPE_INT32, BSM_DTYPE_INT16,    BSM_DTYPE_INT8,
+      BSM_DTYPE_UINT8, BSM_DTYPE_BOOL};
+  static const int sizes[][2] = {{5, 5},     {8, 3},    {37, 37},   {100, 5},
+                                 {160, 160}, {300, 20}, {520, 520}, {530, 8}};
+  harness_rng r = {38};
+  (void)state;
+  suite_needs(BSM_STEP_TOP_K);
+  for (int i = 0; i < 10 * 8 * 2; i++) {
+    harness h;
+    const bsm_dtype dtype = dtypes[i % 10];
+    const int n = sizes[i / 10 % 8][0], k = sizes[i / 10 % 8][1];
+    const bool columns = i >= 80;
+    harness_init(&h, BSM_STEP_TOP_K);
+    void *x = add_input(
+        &h, dtype, columns ? dims_of(3, 1, n, 17) : dims_of(2, 2, n), NULL);
+    fill_any(&r, dtype, (size_t)(columns ? 17 : 2) * (size_t)n, x);
+    h.params.top_k =
+        (bsm_step_top_k){.axis = 1, .k = k, .largest = rng_range(&r, 0, 1)};
+    const bsm_dims d = columns ? dims_of(3, 1, k, 17) : dims_of(2, 2, k);
+    add_output(&h, dtype, d, NULL);
+    add_output(&h, BSM_DTYPE_INT64, d, NULL);
+    harness_run_all(&h, compare_typed_top_k, NULL);
+    harness_free(&h);
+  }
+}
+
 static void test_top_k(void **state) {
   harness_rng r = {34};
   (void)state;
@@ -887,6 +970,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_long_sum),
       cmocka_unit_test(test_top_k),
       cmocka_unit_test(test_long_top_k),
+      cmocka_unit_test(test_typed_top_k),
       cmocka_unit_test(test_scan),
       cmocka_unit_test(test_integer_scan),
       cmocka_unit_test(test_narrow_scan),

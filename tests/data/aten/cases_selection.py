@@ -36,6 +36,17 @@ def sorting(case, m):
     for t in (x, y, x.to(m.i8), x.reshape(3, 100), y.reshape(100, 3).t()):
         for desc in (False, True):
             case("aten::sort.stable", t, stable=True, dim=-1, descending=desc)
+    small = (torch.randn((70, 5)) * 20).round()
+    for d in (m.f2, torch.bfloat16, m.f8, torch.int32, torch.int16, torch.int8,
+              torch.uint8, m.b1):
+        t = small.to(d)
+        for dim in (0, 1):
+            case("aten::sort.stable", t, stable=True, dim=dim, descending=dim)
+    z = small / 4
+    z[::9], z[::13] = m.NAN, -0.0
+    for dim in (0, 1):
+        case("aten::sort.stable", z.half(), stable=True, dim=dim)
+        case("aten::argsort.stable", z, stable=True, dim=dim, descending=True)
     # Values that are all different: which of equals comes first is not said.
     p = torch.randperm(400)
     for t in (p.float(), p, p.reshape(2, 200).double(), p.half() / 64):
@@ -43,6 +54,16 @@ def sorting(case, m):
             for largest in (True, False):
                 case("aten::topk", t.reshape(-1)[:200], k, -1, largest)
     case("aten::topk", p.float().reshape(200, 2), 5, 0)
+    q = p.float().reshape(80, 5)
+    for dim in (0, 1):
+        case("aten::median.dim", q, dim)
+        case("aten::kthvalue", q, 3, dim, True)
+        case("aten::kthvalue", q.int(), 4, dim)
+    case("aten::msort", q)
+    case("aten::median", q)
+    case("aten::_unique2", small, True, True, True)
+    case("aten::_unique2", small.to(torch.int64), True, True, True)
+    case("aten::mode", q, 0)
 
 
 def masks(case, m):
