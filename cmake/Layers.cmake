@@ -230,6 +230,9 @@ set_property(
   SOURCE ${PROJECT_SOURCE_DIR}/src/aten/overlap.c
          ${PROJECT_SOURCE_DIR}/src/aten/regions.c APPEND
   PROPERTY COMPILE_OPTIONS -ffp-contract=off)
+# Magnitudes are square roots, which need not tell errno.
+set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/aten/complex_math.c APPEND
+             PROPERTY COMPILE_OPTIONS -fno-math-errno)
 # Drivers of the CPU that choose kernels and hand out their work.
 file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
      ${PROJECT_SOURCE_DIR}/src/backend/cpu/cpu_affine.c

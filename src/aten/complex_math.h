@@ -35,7 +35,7 @@ bsm_c128 bsm_c_pow(bsm_c128 a, bsm_c128 b);
   F(neg) F(conj) F(exp) F(exp2) F(expm1) F(log) F(log2) F(log10) F(log1p) \
   F(sqrt) F(rsqrt) F(reciprocal) F(sin) F(cos) F(tan) F(asin) F(acos)     \
   F(atan) F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(sgn)       \
-  F(sigmoid) F(square) F(sinc) F(absolute) F(angle) F(isnan) F(isinf)     \
+  F(sigmoid) F(square) F(sinc) F(angle) F(isnan) F(isinf)                 \
   F(isfinite) F(logical_not) F(same)
 /* clang-format on */
 
@@ -46,6 +46,7 @@ bsm_c128 bsm_c_pow(bsm_c128 a, bsm_c128 b);
   void bsm_c_row_##name(bsm_c128 *out, const bsm_c128 *const *in, size_t n, \
                         const void *params);
 BSM_COMPLEX_UNARY(F)
+F(absolute)
 #undef F
 
 #endif /* BSM_ATEN_COMPLEX_MATH_H_ */

@@ -134,12 +134,13 @@ void bsm_store_i64(bsm_dtype d, void *row, int64_t step, size_t n,
 }
 
 void bsm_round_f64(bsm_dtype d, size_t n, double *values) {
+  if (d == BSM_DTYPE_FLOAT) { /* the common one, without a switch for each */
+    for (size_t k = 0; k < n; k++) values[k] = (double)(float)values[k];
+    return;
+  }
   for (size_t k = 0; k < n; k++) {
     const float f = (float)values[k];
     switch (d) {
-      case BSM_DTYPE_FLOAT:
-        values[k] = (double)f;
-        break;
       case BSM_DTYPE_HALF:
         values[k] = (double)bsm_half_to_float(bsm_float_to_half(f));
         break;
@@ -239,11 +240,7 @@ void bsm_store_c128(bsm_dtype d, void *row, int64_t step, size_t n,
 
 void bsm_round_c128(bsm_dtype d, size_t n, bsm_c128 *values) {
   const bsm_dtype part = bsm_dtype_value_type(d);
-  if (part == BSM_DTYPE_DOUBLE) return;
-  for (size_t k = 0; k < n; k++) {
-    bsm_round_f64(part, 1, &values[k].re);
-    bsm_round_f64(part, 1, &values[k].im);
-  }
+  if (n > 0) bsm_round_f64(part, 2 * n, &values->re);
 }
 
 /* Merges dimension `inner` + 1 into `inner` where every operand allows it. */

@@ -78,9 +78,12 @@ static void run_f64(const pw_plan *plan, bsm_iter *it, int64_t at, size_t k) {
   const double *in[MAX_OPERANDS];
   for (int i = 0; i < plan->n; i++) {
     in[i] = buffer[i];
+    /* One that all elements share is converted once. */
+    const size_t own = it->step[i + 1] == 0 ? 1 : k;
     bsm_load_f64(plan->types[i + 1], it->ptr[i + 1] + at * it->step[i + 1],
-                 it->step[i + 1], k, buffer[i]);
-    if (!plan->keep[i]) bsm_round_f64(plan->common, k, buffer[i]);
+                 it->step[i + 1], own, buffer[i]);
+    if (!plan->keep[i]) bsm_round_f64(plan->common, own, buffer[i]);
+    for (size_t j = own; j < k; j++) buffer[i][j] = buffer[i][0];
   }
   plan->pw->f(out, in, k, plan->pw->params);
   bsm_store_f64(plan->types[0], it->ptr[0] + at * it->step[0], it->step[0], k,
@@ -106,9 +109,12 @@ static void run_c128(const pw_plan *plan, bsm_iter *it, int64_t at, size_t k) {
   const bsm_c128 *in[MAX_OPERANDS];
   for (int i = 0; i < plan->n; i++) {
     in[i] = buffer[i];
+    /* One that all elements share is converted once. */
+    const size_t own = it->step[i + 1] == 0 ? 1 : k;
     bsm_load_c128(plan->types[i + 1], it->ptr[i + 1] + at * it->step[i + 1],
-                  it->step[i + 1], k, buffer[i]);
-    if (!plan->keep[i]) bsm_round_c128(plan->common, k, buffer[i]);
+                  it->step[i + 1], own, buffer[i]);
+    if (!plan->keep[i]) bsm_round_c128(plan->common, own, buffer[i]);
+    for (size_t j = own; j < k; j++) buffer[i][j] = buffer[i][0];
   }
   plan->pw->c(out, in, k, plan->pw->params);
   bsm_store_c128(plan->types[0], it->ptr[0] + at * it->step[0], it->step[0], k,

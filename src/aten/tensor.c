@@ -253,6 +253,16 @@ bsm_status bsm_tensor_contiguous(bsm_arena *arena, const bsm_tensor *t,
   return bsm_tensor_clone(arena, t, out);
 }
 
+/* The usual sizes are known while compiling: a load and a store. */
+static inline void move_items(char *dst, const char *src, const bsm_iter *it,
+                              const size_t item) {
+  for (int64_t i = 0; i < it->count; i++) {
+    memmove(dst, src, item);
+    dst += it->step[0];
+    src += it->step[1];
+  }
+}
+
 /* Moves elements without looking into them. */
 static void copy_rows(bsm_iter *it, size_t item) {
   while (bsm_iter_next(it)) {
@@ -262,10 +272,15 @@ static void copy_rows(bsm_iter *it, size_t item) {
       memmove(dst, src, (size_t)it->count * item);
       continue;
     }
-    for (int64_t i = 0; i < it->count; i++) {
-      memmove(dst, src, item);
-      dst += it->step[0];
-      src += it->step[1];
+    switch (item) {
+      case 4:
+        move_items(dst, src, it, 4);
+        break;
+      case 8:
+        move_items(dst, src, it, 8);
+        break;
+      default:
+        move_items(dst, src, it, item);
     }
   }
 }
