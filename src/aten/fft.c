@@ -4,29 +4,38 @@
 #include "aten/fft.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "aten/complex_math.h"
-
-enum {
-  LARGEST_RADIX = 31, /* longer prime factors go to Bluestein */
-  MAX_FACTORS = 64
-};
-
-typedef struct stage {
-  size_t radix, rest; /* rest: product of the radices that follow */
-} stage;
+#include "base/isa.h"
 
 struct bsm_fft {
-  size_t n;
-  bsm_c128 *twiddles; /* e^(-2 pi i k / n) */
-  stage stages[MAX_FACTORS];
-  int stage_count;
+  bsm_fft_mixed mixed;
   /* Bluestein: a convolution with a chirp, of a power of two's length. */
-  bsm_fft *inner;       /* NULL: mixed radix */
-  bsm_c128 *chirp;      /* e^(-pi i k^2 / n) */
-  bsm_c128 *spectrum;   /* the transform of the inverse chirp, scaled */
-  bsm_c128 *scratch[2]; /* inner->n each */
+  bsm_fft *inner;     /* NULL: mixed radix */
+  bsm_c128 *chirp;    /* e^(-pi i k^2 / n) */
+  bsm_c128 *spectrum; /* the transform of the inverse chirp, scaled */
+  double *scratch[2]; /* inner->mixed.n blocks each */
 };
+
+/* Sines and cosines of angles up to pi / 4, to the last bit or the one before
+ * it: the same on every machine, and many times faster than the C library's. */
+static void sine_and_cosine(double x, double *sine, double *cosine) {
+  const double z = x * x;
+  double s = 1.58962301576546568060e-10, c = -1.13585365213876817300e-11;
+  s = s * z - 2.50507477628578072866e-8;
+  s = s * z + 2.75573136213857245213e-6;
+  s = s * z - 1.98412698295895385996e-4;
+  s = s * z + 8.33333333332211858878e-3;
+  s = s * z - 1.66666666666666307295e-1;
+  c = c * z + 2.08757008419747316778e-9;
+  c = c * z - 2.75573141792967388112e-7;
+  c = c * z + 2.48015872888517045348e-5;
+  c = c * z - 1.38888888888730564116e-3;
+  c = c * z + 4.16666666666665929218e-2;
+  *sine = x + x * (z * s);
+  *cosine = 1.0 - (0.5 * z - z * (z * c));
+}
 
 /* e^(-2 pi i k / n), with the angle reduced to an eighth of the circle so that
  * symmetric values agree to the last bit. */
@@ -35,7 +44,8 @@ static bsm_c128 unit_root(uint64_t k, uint64_t n) {
   double c, s;
   k = eighth % 2 ? (eighth + 1) / 2 * 2 * n - 8 * k : 8 * k - eighth * n;
   const double angle = M_PI / 4.0 * (double)k / (double)n;
-  const double cosine = cos(angle), sine = sin(angle);
+  double cosine, sine;
+  sine_and_cosine(angle, &sine, &cosine);
   switch (eighth) {
     case 0:
       c = cosine, s = sine;
@@ -64,11 +74,6 @@ static bsm_c128 unit_root(uint64_t k, uint64_t n) {
   return (bsm_c128){c, -s};
 }
 
-static inline bsm_c128 turn(bsm_c128 z, bool inverse) {
-  /* times -i, or i */
-  return inverse ? (bsm_c128){-z.im, z.re} : (bsm_c128){z.im, -z.re};
-}
-
 /* The first `count` roots, most of them by symmetry, which is exact. */
 static bsm_c128 *make_roots(bsm_arena *arena, size_t n, size_t count) {
   bsm_c128 *w = BSM_NEW_ARRAY(arena, bsm_c128, count);
@@ -77,7 +82,7 @@ static bsm_c128 *make_roots(bsm_arena *arena, size_t n, size_t count) {
     if (n % 4 != 0 || k <= quarter / 2) {
       w[k] = unit_root(k, n);
     } else if (k >= quarter) {
-      w[k] = turn(w[k - quarter], false);
+      w[k] = (bsm_c128){w[k - quarter].im, -w[k - quarter].re}; /* times -i */
     } else {
       w[k] = (bsm_c128){-w[quarter - k].im, -w[quarter - k].re};
     }
@@ -85,36 +90,44 @@ static bsm_c128 *make_roots(bsm_arena *arena, size_t n, size_t count) {
   return w;
 }
 
-static void add_stage(bsm_fft *fft, size_t radix, size_t *rest) {
+static void add_stage(bsm_fft_mixed *m, size_t radix, size_t *rest) {
   *rest /= radix;
-  fft->stages[fft->stage_count++] = (stage){radix, *rest};
+  m->stages[m->stage_count++] = (bsm_fft_stage){radix, *rest};
 }
 
 /* Radices 3, 5, 7, ..., then 2, then 4, of which the many transforms of one
  * stage are made fastest; false when one is too large. */
-static bool factorise(bsm_fft *fft) {
-  size_t rest = fft->n;
-  for (size_t p = 3; p <= LARGEST_RADIX; p += 2) {
-    while (rest % p == 0) add_stage(fft, p, &rest);
+static bool factorise(bsm_fft_mixed *m) {
+  size_t rest = m->n;
+  for (size_t p = 3; p <= BSM_FFT_LARGEST_RADIX; p += 2) {
+    while (rest % p == 0) add_stage(m, p, &rest);
   }
   const size_t twos = rest & (~rest + 1);
   if (rest != twos) return false;
-  if (rest & UINT64_C(0xaaaaaaaaaaaaaaaa)) add_stage(fft, 2, &rest);
-  while (rest > 1) add_stage(fft, 4, &rest);
+  if (rest & UINT64_C(0xaaaaaaaaaaaaaaaa)) add_stage(m, 2, &rest);
+  while (rest > 1) add_stage(m, 4, &rest);
   return true;
 }
 
-static bsm_status plan_bluestein(bsm_arena *arena, bsm_fft *fft) {
-  const uint64_t n = fft->n;
+double *bsm_fft_blocks(bsm_arena *arena, size_t n, int width) {
+  return bsm_arena_alloc_array(arena, n, (size_t)width * sizeof(bsm_c128),
+                               BSM_FFT_ALIGNMENT);
+}
+
+static bsm_status create(bsm_arena *arena, int64_t n, int width,
+                         const bsm_c128 *roots, bsm_fft **out);
+
+static bsm_status plan_bluestein(bsm_arena *arena, int width, bsm_fft *fft) {
+  const uint64_t n = fft->mixed.n;
   size_t m = 1;
   while (m < 2 * n - 1) m *= 2;
-  BSM_TRY(bsm_fft_create(arena, (int64_t)m, &fft->inner));
-  fft->chirp = BSM_NEW_ARRAY(arena, bsm_c128, fft->n);
+  BSM_TRY(create(arena, (int64_t)m, width, NULL, &fft->inner));
+  fft->chirp = BSM_NEW_ARRAY(arena, bsm_c128, fft->mixed.n);
   fft->spectrum = BSM_NEW_ARRAY(arena, bsm_c128, m);
   BSM_TRY_ALLOC(fft->chirp);
   BSM_TRY_ALLOC(fft->spectrum);
   for (int i = 0; i < 2; i++) {
-    fft->scratch[i] = BSM_NEW_ARRAY(arena, bsm_c128, m);
+    fft->scratch[i] = bsm_fft_blocks(arena, m, width);
     BSM_TRY_ALLOC(fft->scratch[i]);
   }
   uint64_t square = 0; /* k * k modulo 2 n */
@@ -122,17 +135,19 @@ static bsm_status plan_bluestein(bsm_arena *arena, bsm_fft *fft) {
     fft->chirp[k] = unit_root(square, 2 * n);
     square = (square + 2 * k + 1) % (2 * n);
   }
-  bsm_c128 *b = fft->scratch[0];
-  for (size_t k = 0; k < m; k++) b[k] = (bsm_c128){0.0, 0.0};
+  bsm_c128 *b = (bsm_c128 *)(void *)fft->scratch[0];
+  memset(b, 0, m * sizeof(*b));
   for (uint64_t k = 0; k < n; k++) {
     b[k] = bsm_c_scale(bsm_c_conj(fft->chirp[k]), 1.0 / (double)m);
     if (k > 0) b[m - k] = b[k];
   }
-  bsm_fft_run(fft->inner, b, fft->spectrum, false);
+  bsm_fft_run(fft->inner, &bsm_fft_kernels_scalar, &b->re, &fft->spectrum->re);
   return BSM_OK;
 }
 
-bsm_status bsm_fft_create(bsm_arena *arena, int64_t n, bsm_fft **out) {
+/* `roots`: those of 2 n, or NULL. */
+static bsm_status create(bsm_arena *arena, int64_t n, int width,
+                         const bsm_c128 *roots, bsm_fft **out) {
   if (n < 1) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "Invalid number of data points (%lld) specified",
@@ -143,141 +158,58 @@ bsm_status bsm_fft_create(bsm_arena *arena, int64_t n, bsm_fft **out) {
   }
   bsm_fft *fft = BSM_NEW(arena, bsm_fft);
   BSM_TRY_ALLOC(fft);
-  fft->n = (size_t)n;
+  bsm_fft_mixed *m = &fft->mixed;
+  m->n = (size_t)n;
   *out = fft;
-  if (!factorise(fft)) return plan_bluestein(arena, fft);
-  fft->twiddles = make_roots(arena, fft->n, fft->n);
-  BSM_TRY_ALLOC(fft->twiddles);
+  if (!factorise(m)) return plan_bluestein(arena, width, fft);
+  m->root_step = roots ? 2 : 1;
+  m->roots = roots ? roots : make_roots(arena, m->n, m->n);
+  BSM_TRY_ALLOC(m->roots);
   return BSM_OK;
 }
 
-/* ---- mixed radix ---- */
-
-static inline bsm_c128 twiddle(const bsm_fft *fft, size_t k, bool inverse) {
-  const bsm_c128 w = fft->twiddles[k];
-  return inverse ? bsm_c_conj(w) : w;
+bsm_status bsm_fft_create(bsm_arena *arena, int64_t n, int width,
+                          bsm_fft **out) {
+  return create(arena, n, width, NULL, out);
 }
 
-/* Each of these joins `radix` transforms of m points, which lie one after the
- * other in `x`; `step` is n / (radix * m). */
-static void butterfly2(const bsm_fft *fft, bsm_c128 *x, size_t m, size_t step,
-                       bool inverse) {
-  for (size_t k = 0; k < m; k++) {
-    bsm_c128 b = x[m + k];
-    if (k > 0) b = bsm_c_mul(b, twiddle(fft, k * step, inverse));
-    x[m + k] = bsm_c_sub(x[k], b);
-    x[k] = bsm_c_add(x[k], b);
-  }
-}
+/* Rows that are together in the caches of one core. */
+#define MOST_TOGETHER ((size_t)1 << 14)
 
-static void butterfly4(const bsm_fft *fft, bsm_c128 *x, size_t m, size_t step,
-                       bool inverse) {
-  for (size_t k = 0; k < m; k++) {
-    const bsm_c128 a = x[k];
-    bsm_c128 b = x[m + k], c = x[2 * m + k], d = x[3 * m + k];
-    if (k > 0) {
-      b = bsm_c_mul(b, twiddle(fft, k * step, inverse));
-      c = bsm_c_mul(c, twiddle(fft, 2 * k * step, inverse));
-      d = bsm_c_mul(d, twiddle(fft, 3 * k * step, inverse));
-    }
-    const bsm_c128 even = bsm_c_add(a, c), odd = bsm_c_add(b, d);
-    const bsm_c128 even2 = bsm_c_sub(a, c);
-    const bsm_c128 odd2 = turn(bsm_c_sub(b, d), inverse);
-    x[k] = bsm_c_add(even, odd);
-    x[m + k] = bsm_c_add(even2, odd2);
-    x[2 * m + k] = bsm_c_sub(even, odd);
-    x[3 * m + k] = bsm_c_sub(even2, odd2);
-  }
+const bsm_fft_kernels *bsm_fft_choose(size_t n, int64_t rows) {
+  const uint32_t isa = bsm_isa_detect();
+  (void)isa;
+  if (rows < 2 || n > MOST_TOGETHER) return &bsm_fft_kernels_scalar;
+#if defined(__x86_64__) || defined(__i386__)
+  if (rows > 4 && isa & BSM_ISA_AVX512) return &bsm_fft_kernels_avx512;
+  if (isa & BSM_ISA_AVX2) return &bsm_fft_kernels_avx2;
+#elif defined(__aarch64__)
+  return &bsm_fft_kernels_neon;
+#endif
+  return &bsm_fft_kernels_scalar;
 }
-
-/* Of an odd radix: parts q and radix - q have conjugate twiddles, so that their
- * sum takes the real part of these and their difference the imaginary one. */
-static void butterfly_odd(const bsm_fft *fft, bsm_c128 *x, size_t m,
-                          size_t step, size_t radix, bool inverse) {
-  const size_t half = radix / 2;
-  bsm_c128 part[LARGEST_RADIX], root[LARGEST_RADIX];
-  for (size_t q = 0; q < radix; q++)
-    root[q] = twiddle(fft, q * m * step, inverse);
-  for (size_t k = 0; k < m; k++) {
-    bsm_c128 total = part[0] = x[k];
-    for (size_t q = 1; q <= half; q++) {
-      const size_t p = radix - q;
-      const bsm_c128 a =
-          bsm_c_mul(x[q * m + k], twiddle(fft, q * k * step, inverse));
-      const bsm_c128 b =
-          bsm_c_mul(x[p * m + k], twiddle(fft, p * k * step, inverse));
-      part[q] = bsm_c_add(a, b);
-      part[p] = bsm_c_sub(a, b);
-      total = bsm_c_add(total, part[q]);
-    }
-    x[k] = total;
-    for (size_t j = 1; j <= half; j++) {
-      bsm_c128 even = part[0], odd = {0.0, 0.0};
-      for (size_t q = 1, at = j; q <= half; q++) {
-        even = bsm_c_add(even, bsm_c_scale(part[q], root[at].re));
-        odd = bsm_c_add(odd, bsm_c_scale(part[radix - q], root[at].im));
-        at += j;
-        if (at >= radix) at -= radix;
-      }
-      odd = turn(odd, true);
-      x[j * m + k] = bsm_c_add(even, odd);
-      x[(radix - j) * m + k] = bsm_c_sub(even, odd);
-    }
-  }
-}
-
-/* Transforms in[0], in[step], in[2 step], ... into out; the depth is the number
- * of factors. */
-static void transform(const bsm_fft *fft, int level, const bsm_c128 *in,
-                      size_t step, bsm_c128 *out, bool inverse) {
-  if (level == fft->stage_count) {
-    out[0] = in[0];
-    return;
-  }
-  const size_t radix = fft->stages[level].radix, m = fft->stages[level].rest;
-  if (m == 1) {
-    for (size_t q = 0; q < radix; q++) out[q] = in[q * step];
-  }
-  for (size_t q = 0; q < radix && m > 1; q++) {
-    transform(fft, level + 1, in + q * step, step * radix, out + q * m,
-              inverse);
-  }
-  if (radix == 4) {
-    butterfly4(fft, out, m, step, inverse);
-  } else if (radix == 2) {
-    butterfly2(fft, out, m, step, inverse);
-  } else {
-    butterfly_odd(fft, out, m, step, radix, inverse);
-  }
-}
-
-/* ---- Bluestein ---- */
 
 /* jk = (j^2 + k^2 - (k - j)^2) / 2: a transform is a convolution with a chirp.
- * An inverse one is the conjugate of the transform of the conjugate. */
-static void bluestein(const bsm_fft *fft, const bsm_c128 *in, bsm_c128 *out,
-                      bool inverse) {
-  const size_t n = fft->n, m = fft->inner->n;
-  bsm_c128 *a = fft->scratch[0], *b = fft->scratch[1];
-  for (size_t k = 0; k < m; k++) a[k] = (bsm_c128){0.0, 0.0};
-  for (size_t k = 0; k < n; k++) {
-    a[k] = bsm_c_mul(inverse ? bsm_c_conj(in[k]) : in[k], fft->chirp[k]);
-  }
-  bsm_fft_run(fft->inner, a, b, false);
-  for (size_t k = 0; k < m; k++) b[k] = bsm_c_mul(b[k], fft->spectrum[k]);
-  bsm_fft_run(fft->inner, b, a, true);
-  for (size_t k = 0; k < n; k++) {
-    const bsm_c128 v = bsm_c_mul(a[k], fft->chirp[k]);
-    out[k] = inverse ? bsm_c_conj(v) : v;
-  }
+ */
+static void bluestein(const bsm_fft *fft, const bsm_fft_kernels *kernels,
+                      const double *in, double *out) {
+  const size_t n = fft->mixed.n, m = fft->inner->mixed.n;
+  const size_t block = 2 * (size_t)kernels->width;
+  double *a = fft->scratch[0], *b = fft->scratch[1];
+  kernels->multiply(fft->chirp, n, in, a, false, false);
+  memset(a + n * block, 0, (m - n) * block * sizeof(*a));
+  kernels->transform(&fft->inner->mixed, a, b);
+  kernels->multiply(fft->spectrum, m, b, b, false, true);
+  kernels->transform(&fft->inner->mixed, b, a);
+  kernels->multiply(fft->chirp, n, a, out, true, false);
 }
 
-void bsm_fft_run(const bsm_fft *fft, const bsm_c128 *in, bsm_c128 *out,
-                 bool inverse) {
+void bsm_fft_run(const bsm_fft *fft, const bsm_fft_kernels *kernels,
+                 const double *in, double *out) {
   if (fft->inner) {
-    bluestein(fft, in, out, inverse);
+    bluestein(fft, kernels, in, out);
   } else {
-    transform(fft, 0, in, 1, out, inverse);
+    kernels->transform(&fft->mixed, in, out);
   }
 }
 
@@ -287,74 +219,58 @@ struct bsm_rfft {
   size_t n;
   bool halved; /* n is even: `fft` has n / 2 points */
   bsm_fft *fft;
-  bsm_c128 *twiddles;   /* e^(-2 pi i k / n), k <= n / 2 */
-  bsm_c128 *scratch[2]; /* n each */
+  bsm_c128 *roots; /* e^(-2 pi i k / n); NULL where n is odd */
 };
 
-bsm_status bsm_rfft_create(bsm_arena *arena, int64_t n, bsm_rfft **out) {
+bsm_status bsm_rfft_create(bsm_arena *arena, int64_t n, int width,
+                           bsm_rfft **out) {
   bsm_rfft *r = BSM_NEW(arena, bsm_rfft);
   BSM_TRY_ALLOC(r);
   *out = r;
   r->halved = n > 1 && n % 2 == 0;
-  BSM_TRY(bsm_fft_create(arena, r->halved ? n / 2 : n, &r->fft));
   r->n = (size_t)n;
-  r->twiddles = make_roots(arena, r->n, r->n / 2 + 1);
-  BSM_TRY_ALLOC(r->twiddles);
-  for (int i = 0; i < 2; i++) {
-    r->scratch[i] = BSM_NEW_ARRAY(arena, bsm_c128, r->n);
-    BSM_TRY_ALLOC(r->scratch[i]);
+  if (!r->halved) return create(arena, n, width, NULL, &r->fft);
+  if (n > (int64_t)1 << 41) {
+    return BSM_FAIL(BSM_LIMIT, "a transform of %lld points", (long long)n);
   }
-  return BSM_OK;
+  r->roots = make_roots(arena, r->n, r->n);
+  BSM_TRY_ALLOC(r->roots);
+  return create(arena, n / 2, width, r->roots, &r->fft);
 }
 
-/* With z[j] = x[2 j] + i x[2 j + 1], the transforms of the even and of the odd
- * numbers are the Hermitian and the anti-Hermitian half of that of z. */
-void bsm_rfft_forward(const bsm_rfft *fft, const double *in, bsm_c128 *out) {
-  bsm_c128 *z = fft->scratch[0], *spectrum = fft->scratch[1];
-  const size_t n = fft->n, h = n / 2;
-  if (!fft->halved) {
-    for (size_t k = 0; k < n; k++) z[k] = (bsm_c128){in[k], 0.0};
-    bsm_fft_run(fft->fft, z, spectrum, false);
-    for (size_t k = 0; k <= h; k++) out[k] = spectrum[k];
-    out[0].im = 0.0;
-    return;
-  }
-  for (size_t k = 0; k < h; k++) z[k] = (bsm_c128){in[2 * k], in[2 * k + 1]};
-  bsm_fft_run(fft->fft, z, spectrum, false);
-  for (size_t k = 0; k <= h; k++) {
-    const bsm_c128 a = spectrum[k == h ? 0 : k];
-    const bsm_c128 b = bsm_c_conj(spectrum[k == 0 ? 0 : h - k]);
-    const bsm_c128 even = bsm_c_scale(bsm_c_add(a, b), 0.5);
-    const bsm_c128 odd = turn(bsm_c_scale(bsm_c_sub(a, b), 0.5), false);
-    out[k] = bsm_c_add(even, bsm_c_mul(odd, fft->twiddles[k]));
-  }
-  out[0].im = out[h].im = 0.0;
+bool bsm_rfft_is_halved(const bsm_rfft *fft) {
+  return fft->halved;
 }
 
-void bsm_rfft_inverse(const bsm_rfft *fft, const bsm_c128 *in, double *out) {
-  bsm_c128 *spectrum = fft->scratch[0], *z = fft->scratch[1];
-  const size_t n = fft->n, h = n / 2;
-  if (!fft->halved) {
-    spectrum[0] = (bsm_c128){in[0].re, 0.0};
-    for (size_t k = 1; k <= h; k++) {
-      spectrum[k] = in[k];
-      spectrum[n - k] = bsm_c_conj(in[k]);
+void bsm_fft_mirror(double *blocks, size_t n, int width, bool swapped) {
+  const size_t w = (size_t)width, re = swapped ? w : 0, im = w - re;
+  for (size_t k = n / 2 + 1; k < n; k++) {
+    const double *from = blocks + (n - k) * 2 * w;
+    double *to = blocks + k * 2 * w;
+    for (size_t l = 0; l < w; l++) {
+      to[re + l] = from[re + l];
+      to[im + l] = -from[im + l];
     }
-    bsm_fft_run(fft->fft, spectrum, z, true);
-    for (size_t k = 0; k < n; k++) out[k] = z[k].re;
-    return;
   }
-  for (size_t k = 0; k < h; k++) {
-    bsm_c128 a = in[k], b = bsm_c_conj(in[h - k]);
-    if (k == 0) a.im = b.im = 0.0;
-    const bsm_c128 even = bsm_c_add(a, b);
-    const bsm_c128 odd =
-        bsm_c_mul(bsm_c_sub(a, b), bsm_c_conj(fft->twiddles[k]));
-    spectrum[k] = bsm_c_add(even, turn(odd, true));
+}
+
+void bsm_rfft_forward(const bsm_rfft *fft, const bsm_fft_kernels *kernels,
+                      const double *in, double *out) {
+  bsm_fft_run(fft->fft, kernels, in, out);
+  if (fft->halved) {
+    kernels->split(fft->roots, fft->n / 2, out);
+  } else {
+    memset(out + kernels->width, 0, (size_t)kernels->width * sizeof(*out));
   }
-  bsm_fft_run(fft->fft, spectrum, z, true);
-  for (size_t k = 0; k < h; k++) {
-    out[2 * k] = z[k].re;
-    out[2 * k + 1] = z[k].im;
+}
+
+void bsm_rfft_inverse(const bsm_rfft *fft, const bsm_fft_kernels *kernels,
+                      double *in, double *out) {
+  if (fft->halved) {
+    kernels->join(fft->roots, fft->n / 2, in);
+  } else {
+    memset(in, 0, (size_t)kernels->width * sizeof(*in));
+    bsm_fft_mirror(in, fft->n, kernels->width, true);
   }
+  bsm_fft_run(fft->fft, kernels, in, out);
 }

@@ -18,6 +18,13 @@ BSM_NODISCARD bsm_status bsm_op_fft_c2c(bsm_op_ctx *cx, bsm_tensor *t,
 BSM_NODISCARD bsm_status bsm_op_fft_r2c(bsm_op_ctx *cx, bsm_tensor *t,
                                         bsm_dims dims, int64_t normalization,
                                         bool onesided, bsm_tensor **out);
+/* The same of `t` times a window along the last of `dims`, rounded: contiguous,
+ * as long and of the same dtype. NULL: none. */
+BSM_NODISCARD bsm_status bsm_op_fft_windowed(bsm_op_ctx *cx, bsm_tensor *t,
+                                             const bsm_tensor *window,
+                                             bsm_dims dims,
+                                             int64_t normalization,
+                                             bool onesided, bsm_tensor **out);
 BSM_NODISCARD bsm_status bsm_op_fft_c2r(bsm_op_ctx *cx, bsm_tensor *t,
                                         bsm_dims dims, int64_t normalization,
                                         int64_t last_size, bsm_tensor **out);

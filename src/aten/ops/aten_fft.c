@@ -19,35 +19,67 @@ static double scale_of(int64_t normalization, double points) {
   return normalization == BSM_FFT_BY_N ? 1.0 / points : 1.0;
 }
 
-/* Walks the rows (last dim) of two tensors of the same other dims. */
-typedef struct row_walk {
+/* Rows (the last dim) of two tensors of the same other dims, some at a time. */
+typedef struct row_groups {
   bsm_iter it;
-  int64_t done;
-} row_walk;
+  int64_t done; /* of the iterator's run of rows */
+  int64_t left; /* of all rows */
+  size_t points;
+  bsm_fft_rows from, to;
+  const bsm_fft_kernels *kernels; /* for the rows of the group */
+} row_groups;
 
-static void start_rows(row_walk *w, const bsm_tensor *a, const bsm_tensor *b) {
+static bsm_fft_rows rows_of(const bsm_tensor *t) {
+  const int64_t size = (int64_t)bsm_dtype_size(t->dtype);
+  return (bsm_fft_rows){
+      .is_float = bsm_dtype_value_type(t->dtype) == BSM_DTYPE_FLOAT,
+      .is_real = !bsm_dtype_is_complex(t->dtype),
+      .step = t->strides[t->sizes.rank - 1] * size,
+      .imaginary = size / 2,
+      .scale = 1.0};
+}
+
+/* Real numbers by twos, as the parts of half as many complex ones. */
+static void pair_up(bsm_fft_rows *rows) {
+  rows->is_real = false;
+  rows->imaginary = rows->step;
+  rows->step *= 2;
+}
+
+/* `n`: points of the transforms. Returns the width that plans need. */
+static int start_rows(row_groups *g, size_t n, const bsm_tensor *a,
+                      const bsm_tensor *b) {
   bsm_tensor heads[2] = {*a, *b};
   const bsm_tensor *both[2] = {&heads[0], &heads[1]};
   heads[0].sizes.rank--;
   heads[1].sizes.rank--;
-  bsm_iter_init(&w->it, heads[0].sizes, both, 2);
-  w->done = w->it.count; /* asks for the first run of rows */
+  bsm_iter_init(&g->it, heads[0].sizes, both, 2);
+  g->done = g->it.count; /* asks for the first run of rows */
+  g->left = bsm_tensor_numel(&heads[0]);
+  g->points = n;
+  g->from = rows_of(a);
+  g->to = rows_of(b);
+  return bsm_fft_choose(n, g->left)->width;
 }
 
-/* The next row of both; false at the end. */
-static bool next_row(row_walk *w, char **a, char **b) {
-  if (w->done >= w->it.count) {
-    if (!bsm_iter_next(&w->it)) return false;
-    w->done = 0;
+/* The next rows; false at the end. What is read beyond them is the first. */
+static bool next_rows(row_groups *g) {
+  if (g->left == 0) return false;
+  g->kernels = bsm_fft_choose(g->points, g->left);
+  const int width = g->kernels->width;
+  const int count = g->left < width ? (int)g->left : width;
+  for (int i = 0; i < count; i++, g->done++) {
+    if (g->done >= g->it.count) {
+      (void)bsm_iter_next(&g->it);
+      g->done = 0;
+    }
+    g->from.row[i] = g->it.ptr[0] + g->done * g->it.step[0];
+    g->to.row[i] = g->it.ptr[1] + g->done * g->it.step[1];
   }
-  *a = w->it.ptr[0] + w->done * w->it.step[0];
-  *b = w->it.ptr[1] + w->done * w->it.step[1];
-  w->done++;
+  for (int i = count; i < width; i++) g->from.row[i] = g->from.row[0];
+  g->from.count = g->to.count = count;
+  g->left -= count;
   return true;
-}
-
-static int64_t row_step(const bsm_tensor *t) {
-  return t->strides[t->sizes.rank - 1] * (int64_t)bsm_dtype_size(t->dtype);
 }
 
 /* Transforms of rows of n elements do some n log n, of odd lengths more. */
@@ -57,50 +89,60 @@ static bsm_status charge(bsm_op_ctx *cx, const bsm_tensor *from,
                        1);
 }
 
+static bsm_status new_blocks(bsm_op_ctx *cx, size_t n, int width, double **x,
+                             double **y) {
+  *x = bsm_fft_blocks(cx->arena, n, width);
+  *y = bsm_fft_blocks(cx->arena, n, width);
+  BSM_TRY_ALLOC(*x);
+  BSM_TRY_ALLOC(*y);
+  return BSM_OK;
+}
+
 /* Complex to complex, `from` and `to` of one shape; may be the same tensor. */
 static bsm_status transform_complex(bsm_op_ctx *cx, bsm_tensor *from,
                                     bsm_tensor *to, bool inverse,
                                     double scale) {
   const size_t n = (size_t)from->sizes.d[from->sizes.rank - 1];
+  row_groups g;
   bsm_fft *fft;
+  double *x, *y;
   BSM_TRY(charge(cx, from, to));
-  BSM_TRY(bsm_fft_create(cx->arena, (int64_t)n, &fft));
-  bsm_c128 *x = BSM_NEW_ARRAY(cx->arena, bsm_c128, 2 * n);
-  BSM_TRY_ALLOC(x);
-  bsm_c128 *y = x + n;
-  row_walk rows;
-  char *src, *dst;
-  start_rows(&rows, from, to);
-  while (next_row(&rows, &src, &dst)) {
-    bsm_load_c128(from->dtype, src, row_step(from), n, x);
-    bsm_fft_run(fft, x, y, inverse);
-    for (size_t k = 0; k < n; k++) y[k] = bsm_c_scale(y[k], scale);
-    bsm_store_c128(to->dtype, dst, row_step(to), n, y);
+  const int width = start_rows(&g, n, from, to);
+  BSM_TRY(bsm_fft_create(cx->arena, (int64_t)n, width, &fft));
+  BSM_TRY(new_blocks(cx, n, width, &x, &y));
+  g.from.swapped = g.to.swapped = inverse;
+  g.to.scale = scale;
+  while (next_rows(&g)) {
+    g.kernels->load(&g.from, n, x);
+    bsm_fft_run(fft, g.kernels, x, y);
+    g.kernels->store(&g.to, n, y);
   }
   return BSM_OK;
 }
 
-/* Real to complex; a result of full length repeats the conjugates. */
+/* Real to complex; a result of full length repeats the conjugates. `window`: n
+ * elements as a row has them, or NULL. */
 static bsm_status transform_real(bsm_op_ctx *cx, bsm_tensor *from,
-                                 bsm_tensor *to, double scale) {
+                                 const bsm_tensor *window, bsm_tensor *to,
+                                 double scale) {
   const size_t n = (size_t)from->sizes.d[from->sizes.rank - 1];
   const size_t m = (size_t)to->sizes.d[to->sizes.rank - 1];
+  row_groups g;
   bsm_rfft *fft;
+  double *x, *y;
   BSM_TRY(charge(cx, from, to));
-  BSM_TRY(bsm_rfft_create(cx->arena, (int64_t)n, &fft));
-  double *x = BSM_NEW_ARRAY(cx->arena, double, n);
-  bsm_c128 *y = BSM_NEW_ARRAY(cx->arena, bsm_c128, n + 1);
-  BSM_TRY_ALLOC(x);
-  BSM_TRY_ALLOC(y);
-  row_walk rows;
-  char *src, *dst;
-  start_rows(&rows, from, to);
-  while (next_row(&rows, &src, &dst)) {
-    bsm_load_f64(from->dtype, src, row_step(from), n, x);
-    bsm_rfft_forward(fft, x, y);
-    for (size_t k = 0; k <= n / 2; k++) y[k] = bsm_c_scale(y[k], scale);
-    for (size_t k = n / 2 + 1; k < m; k++) y[k] = bsm_c_conj(y[n - k]);
-    bsm_store_c128(to->dtype, dst, row_step(to), m, y);
+  const int width = start_rows(&g, n, from, to);
+  BSM_TRY(bsm_rfft_create(cx->arena, (int64_t)n, width, &fft));
+  BSM_TRY(new_blocks(cx, n, width, &x, &y));
+  const bool halved = bsm_rfft_is_halved(fft);
+  if (halved) pair_up(&g.from);
+  if (window) g.from.window = bsm_tensor_data(window);
+  g.to.scale = scale;
+  while (next_rows(&g)) {
+    g.kernels->load(&g.from, halved ? n / 2 : n, x);
+    bsm_rfft_forward(fft, g.kernels, x, y);
+    if (m > n / 2 + 1) bsm_fft_mirror(y, n, g.kernels->width, false);
+    g.kernels->store(&g.to, m, y);
   }
   return BSM_OK;
 }
@@ -108,23 +150,22 @@ static bsm_status transform_real(bsm_op_ctx *cx, bsm_tensor *from,
 static bsm_status transform_to_real(bsm_op_ctx *cx, bsm_tensor *from,
                                     bsm_tensor *to, double scale) {
   const size_t n = (size_t)to->sizes.d[to->sizes.rank - 1];
-  const size_t m = (size_t)from->sizes.d[from->sizes.rank - 1];
+  row_groups g;
   bsm_rfft *fft;
+  double *x, *y;
   BSM_TRY(charge(cx, from, to));
-  BSM_TRY(bsm_rfft_create(cx->arena, (int64_t)n, &fft));
-  double *y = BSM_NEW_ARRAY(cx->arena, double, n);
-  bsm_c128 *x = BSM_NEW_ARRAY(cx->arena, bsm_c128, n / 2 + 1);
-  BSM_TRY_ALLOC(x);
-  BSM_TRY_ALLOC(y);
-  const size_t used = m < n / 2 + 1 ? m : n / 2 + 1;
-  row_walk rows;
-  char *src, *dst;
-  start_rows(&rows, from, to);
-  while (next_row(&rows, &src, &dst)) {
-    bsm_load_c128(from->dtype, src, row_step(from), used, x);
-    bsm_rfft_inverse(fft, x, y);
-    for (size_t k = 0; k < n; k++) y[k] *= scale;
-    bsm_store_f64(to->dtype, dst, row_step(to), n, y);
+  const int width = start_rows(&g, n, from, to);
+  BSM_TRY(bsm_rfft_create(cx->arena, (int64_t)n, width, &fft));
+  BSM_TRY(new_blocks(cx, n + 1, width, &x, &y));
+  const bool halved = bsm_rfft_is_halved(fft);
+  if (halved) pair_up(&g.to);
+  g.from.swapped = !halved;
+  g.to.swapped = true;
+  g.to.scale = scale;
+  while (next_rows(&g)) {
+    g.kernels->load(&g.from, n / 2 + 1, x);
+    bsm_rfft_inverse(fft, g.kernels, x, y);
+    g.kernels->store(&g.to, halved ? n / 2 : n, y);
   }
   return BSM_OK;
 }
@@ -182,9 +223,10 @@ bsm_status bsm_op_fft_c2c(bsm_op_ctx *cx, bsm_tensor *t, bsm_dims dims,
   return BSM_OK;
 }
 
-bsm_status bsm_op_fft_r2c(bsm_op_ctx *cx, bsm_tensor *t, bsm_dims dims,
-                          int64_t normalization, bool onesided,
-                          bsm_tensor **out) {
+bsm_status bsm_op_fft_windowed(bsm_op_ctx *cx, bsm_tensor *t,
+                               const bsm_tensor *window, bsm_dims dims,
+                               int64_t normalization, bool onesided,
+                               bsm_tensor **out) {
   bsm_tensor *from, *to;
   BSM_TRY(wrap_dims(&dims, t->sizes.rank));
   if (dims.rank == 0 ||
@@ -203,13 +245,19 @@ bsm_status bsm_op_fft_r2c(bsm_op_ctx *cx, bsm_tensor *t, bsm_dims dims,
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   BSM_TRY(rows_along(cx, t, last, &from));
   BSM_TRY(rows_along(cx, *out, last, &to));
-  BSM_TRY(transform_real(cx, from, to, scale));
+  BSM_TRY(transform_real(cx, from, window, to, scale));
   for (int32_t i = 0; i < dims.rank - 1; i++) {
     BSM_TRY(rows_along(cx, *out, (int)dims.d[i], &to));
     BSM_TRY(transform_complex(cx, to, to, false, 1.0));
   }
   bsm_arena_rewind(cx->arena, mark);
   return BSM_OK;
+}
+
+bsm_status bsm_op_fft_r2c(bsm_op_ctx *cx, bsm_tensor *t, bsm_dims dims,
+                          int64_t normalization, bool onesided,
+                          bsm_tensor **out) {
+  return bsm_op_fft_windowed(cx, t, NULL, dims, normalization, onesided, out);
 }
 
 bsm_status bsm_op_fft_c2r(bsm_op_ctx *cx, bsm_tensor *t, bsm_dims dims,

@@ -96,13 +96,19 @@ static bsm_status pad_signal(bsm_op_ctx *cx, bsm_tensor **t, int64_t pad,
   const bsm_tensor *src = *t;
   *t = out;
   if (cx->meta) return BSM_OK;
+  bsm_tensor *middle;
+  BSM_TRY(bsm_op_narrow(cx, out, 1, pad, n, &middle));
+  BSM_TRY(bsm_tensor_copy(middle, src));
   const size_t item = bsm_dtype_size(src->dtype);
-  char *dst = bsm_tensor_data(out);
-  for (int64_t i = 0; i < batch * wide; i++, dst += item) {
-    BSM_TRY(padded_index(mode, pad, n, i % wide, &from));
-    if (from < 0) continue;
-    from = i / wide * src->strides[0] + from * src->strides[1];
-    memcpy(dst, (const char *)bsm_tensor_data(src) + (size_t)from * item, item);
+  for (int64_t i = 0; i < 2 * pad; i++) {
+    const int64_t at = i < pad ? i : n + i;
+    BSM_TRY(padded_index(mode, pad, n, at, &from));
+    for (int64_t b = 0; b < batch && from >= 0; b++) {
+      memcpy((char *)bsm_tensor_data(out) + (size_t)(b * wide + at) * item,
+             (const char *)bsm_tensor_data(src) +
+                 (size_t)(b * src->strides[0] + from * src->strides[1]) * item,
+             item);
+    }
   }
   return BSM_OK;
 }
@@ -144,8 +150,9 @@ static bsm_status check_signal(const bsm_tensor *t, const frames *f,
   return BSM_OK;
 }
 
-/* [batch, n] to [batch, frames, n_fft], windowed. */
-static bsm_status cut_frames(bsm_op_ctx *cx, bsm_tensor **t, const frames *f,
+/* [batch, n] to [batch, frames, n_fft]: a view, still to be multiplied by the
+ * window unless that is NULL then. */
+static bsm_status cut_frames(bsm_op_ctx *cx, bsm_tensor **t, frames *f,
                              bool align) {
   int64_t n = (*t)->sizes.d[1];
   int64_t count = 1 + (n - f->n_fft) / f->hop;
@@ -164,7 +171,13 @@ static bsm_status cut_frames(bsm_op_ctx *cx, bsm_tensor **t, const frames *f,
   BSM_TRY(bsm_tensor_view(cx->arena, *t,
                           op_dims3((*t)->sizes.d[0], count, f->n_fft), strides,
                           (*t)->offset, t));
-  return f->window ? bsm_op_mul(cx, *t, f->window, t) : BSM_OK;
+  if (!f->window) return BSM_OK;
+  if (f->window->dtype == (*t)->dtype && !bsm_dtype_is_complex((*t)->dtype)) {
+    return bsm_tensor_contiguous(cx->arena, f->window, &f->window);
+  }
+  BSM_TRY(bsm_op_mul(cx, *t, f->window, t));
+  f->window = NULL;
+  return BSM_OK;
 }
 
 static bsm_status stft(bsm_op_ctx *cx, const bsm_ivalue *args,
@@ -188,7 +201,8 @@ static bsm_status stft(bsm_op_ctx *cx, const bsm_ivalue *args,
                     "complex");
   }
   BSM_TRY(is_complex ? bsm_op_fft_c2c(cx, t, op_dims1(2), mode, true, out)
-                     : bsm_op_fft_r2c(cx, t, op_dims1(2), mode, onesided, out));
+                     : bsm_op_fft_windowed(cx, t, f.window, op_dims1(2), mode,
+                                           onesided, out));
   BSM_TRY(bsm_op_transpose(cx, *out, 1, 2, out));
   if (flat) BSM_TRY(bsm_op_select(cx, *out, 0, 0, out));
   const bool return_complex = op_none(&o->tail[2]) || op_bool(&o->tail[2]);
