@@ -5,6 +5,7 @@
 
 #define BLOCK 256
 #define MAX_BLOCKS 65536
+#define WIDE_BYTES 8
 
 enum { OUT, DATA, INDICES };
 
@@ -49,6 +50,41 @@ static int make_loops(bsm_cuda_gather *g, const bsm_step_gather *p,
   return loops;
 }
 
+/* What of some strides keeps `wide` elements together. */
+static bool are_multiples(const int64_t *strides, int count, int64_t wide) {
+  for (int i = 0; i < count; i++) {
+    if (strides[i] % wide != 0) return false;
+  }
+  return true;
+}
+
+/* Where rows of elements are moved, several of them are moved as one of 8
+ * bytes. The dtype that moves them. */
+static bsm_dtype widen(const bsm_cuda_launches *l, bsm_cuda_gather *g,
+                       int loops) {
+  const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *y = bsm_cuda_output(l, 0);
+  const bsm_dtype raw = bsm_cuda_raw_dtype(x->dtype);
+  const int64_t wide = WIDE_BYTES / (int64_t)bsm_dtype_size(x->dtype);
+  const int last = loops - 1;
+  if (l->scope != BSM_CUDA_FOR_SIZES || wide < 2 || last < 0 ||
+      g->e.sizes[last] % wide != 0 || g->e.strides[OUT][last] != 1 ||
+      g->e.strides[DATA][last] != 1 || g->e.strides[INDICES][last] != 0 ||
+      x->offset % WIDE_BYTES != 0 || y->offset % WIDE_BYTES != 0 ||
+      !are_multiples(g->e.strides[OUT], last, wide) ||
+      !are_multiples(g->e.strides[DATA], last, wide) ||
+      !are_multiples(g->strides, (int)g->tuple, wide)) {
+    return raw;
+  }
+  for (int i = 0; i < last; i++) {
+    g->e.strides[OUT][i] /= wide;
+    g->e.strides[DATA][i] /= wide;
+  }
+  for (int i = 0; i < (int)g->tuple; i++) g->strides[i] /= wide;
+  g->e.sizes[last] /= wide;
+  g->e.count /= wide;
+  return BSM_DTYPE_INT64;
+}
+
 static bsm_status launches(bsm_cuda_launches *l) {
   const bsm_step_gather *p = &l->step->params->gather;
   const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *i = bsm_cuda_input(l, 1);
@@ -66,9 +102,10 @@ static bsm_status launches(bsm_cuda_launches *l) {
   const int loops = make_loops(&g, p, x, i, y);
   if (g.e.count == 0) return BSM_OK;
   g.e.loops = loops;
+  const bsm_dtype moved = widen(l, &g, loops);
   BSM_TRY(bsm_cuda_add_launch(l, "gather", "gather", &g, sizeof(g),
                               "--fmad=false"));
-  BSM_TRY(bsm_cuda_add_type(l, "K_T", bsm_cuda_raw_dtype(x->dtype)));
+  BSM_TRY(bsm_cuda_add_type(l, "K_T", moved));
   BSM_TRY(bsm_cuda_add_type(l, "K_I", i->dtype));
   BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_LOOPS=%d", loops));
   bsm_cuda_set_block(l, BLOCK, 1, 1);
@@ -80,8 +117,7 @@ static bsm_status launches(bsm_cuda_launches *l) {
     BSM_TRY(bsm_cuda_add_slot(
         l, BSM_CUDA_SLOT_TENSOR,
         offsetof(bsm_cuda_gather, e.address) + k * sizeof(uint64_t), ids[k]));
-    bsm_cuda_type_slot(l,
-                       k == INDICES ? i->dtype : bsm_cuda_raw_dtype(x->dtype));
+    bsm_cuda_type_slot(l, k == INDICES ? i->dtype : moved);
   }
   return bsm_cuda_add_slot(l, BSM_CUDA_SLOT_FAULT,
                            offsetof(bsm_cuda_gather, fault), 0);
