@@ -496,16 +496,21 @@ static bool make_tensors(const bsm_plan *plan, const bsm_plan_step *step,
   return tiles > 0;
 }
 
-/* Those without timing come first: of one sample whose weights fit in registers
- * the other kernel has less to do, and of a few samples it does all of that for
- * each. */
+/* From so many samples on tensor cores are faster where clusters have weights
+ * in shared memory. Where registers hold all of them, the other kernel is, or
+ * takes as long: its steps wait for less. */
+#define MANY_SAMPLES 8
+
+/* What is taken without timing comes first. */
 static size_t tactics(const bsm_plan *plan, const bsm_plan_step *step, int sm,
                       const char **names) {
   cluster c = {0};
   tensors t;
   const bool has_cluster = make_cluster(plan, step, sm, &c);
   const bool has_tensors = make_tensors(plan, step, sm, &t);
-  const bool is_light = has_cluster && c.room == 1 && c.outside == 0;
+  const bool is_light =
+      has_cluster && (c.outside == 0 ||
+                      bsm_step_input(plan, step, 0)->dims.d[1] < MANY_SAMPLES);
   size_t count = 0;
   if (has_tensors && !is_light) names[count++] = TENSOR_TACTIC;
   if (has_cluster) names[count++] = CLUSTER_TACTIC;
