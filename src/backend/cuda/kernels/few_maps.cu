@@ -3,7 +3,8 @@
 // cores. A block has tiles of 4 K_ROWS by 16 pixels of the output, one after the
 // other, in K_BN maps: what their windows see lies in shared memory, where the
 // maps of a pixel are an even number, so that lanes find two elements of k at a
-// place that a table has. Images have any strides. Options: K_T (f16, bf16),
+// place that a table has. Images have any strides. Options: K_T (f16, bf16), K_X
+// (the type of images, where that is another: float, which is rounded to K_T),
 // K_ACTIVATION, K_BN (32, 64), K_ROWS, K_MAPS, and of the window K_KH, K_KW,
 // K_SY, K_SX (strides), K_DY, K_DX (dilations).
 // grid: (blocks that share the tiles, tiles of maps)
@@ -13,7 +14,14 @@
 #include "mma.cuh"
 #include "narrow_activation.cuh"
 
+#ifndef K_X
+#define K_X K_T
+#endif
+
 typedef K_T T;
+
+DEVICE T element_of(T x) { return x; }
+DEVICE T element_of(float x) { return from_float<T>(x); }
 
 enum {
   THREADS = 128,
@@ -87,7 +95,7 @@ DEVICE tile_at find_tile(const bsm_cuda_mma &p, int tile) {
 
 DEVICE void bring_image(const bsm_cuda_mma &p, const tile_at &tile, T *seen,
                         int thread) {
-  const T *image = (const T *)p.a + tile.image * p.image_stride;
+  const K_X *image = (const K_X *)p.a + tile.image * p.image_stride;
   const int from_y = tile.y * K_SY - p.pre[1];
   const int from_x = tile.x * K_SX - p.pre[2];
 #pragma unroll 8
@@ -99,8 +107,8 @@ DEVICE void bring_image(const bsm_cuda_mma &p, const tile_at &tile, T *seen,
         (u32)in_y < (u32)p.in[1] && (u32)in_x < (u32)p.in[2];
     T value = {0};
     if (is_inside) {
-      value = image[in_y * p.in_stride[1] + in_x * p.in_stride[2] +
-                    map * (int)p.a_column];
+      value = element_of(image[in_y * p.in_stride[1] + in_x * p.in_stride[2] +
+                               map * (int)p.a_column]);
     }
     seen[(y * WIDTH + x) * MAPS + map] = value;
   }

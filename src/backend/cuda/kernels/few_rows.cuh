@@ -7,13 +7,17 @@
 // of k at a time, to one half while the other is read. Sums are in float, in a
 // fixed order. Options: K_T; K_ACTIVATION; K_ROWS: 1, 2 or 4; K_PIECE: elements
 // of B that are loaded at once; K_A: the same of A; K_WEIGHTS: 1: B and the bias
-// are there before the kernel begins.
+// are there before the kernel begins; K_Y: the type of y, where that is another.
 #pragma once
 #include "device.cuh"
 #include "params.h"
 #include "scalar.cuh"
 #include "pieces.cuh"
 #include "sums.cuh"
+
+#ifndef K_Y
+#define K_Y K_T
+#endif
 
 typedef K_T T;
 typedef piece<T, K_PIECE> part_of_b;
@@ -75,7 +79,7 @@ struct finisher {
   DEVICE void store(const bsm_cuda_mma &p, float sum) const {
     const float x = sum * p.scale + bias + residual;
     if (!makes) return;
-    ((T *)p.y)[m * p.y_row + n] =
-        from_float<T>(activate(K_ACTIVATION, x, p.alpha, p.beta));
+    ((K_Y *)p.y)[m * p.y_row + n] =
+        from_float<K_Y>(activate(K_ACTIVATION, x, p.alpha, p.beta));
   }
 };

@@ -14,4 +14,13 @@ bool bsm_cuda_convolution_problem(const bsm_plan *plan,
                                   const bsm_cuda_unit *unit, bool transposed,
                                   bsm_cuda_mma_problem *out);
 
+/* The steps of plan from `index` on that one kernel does: a cast of images of
+ * floats to 16 bits, which are not written then, and a convolution of few maps,
+ * the only one that reads them. 2, or 0: there are none. */
+uint32_t bsm_cuda_cast_convolution_steps(const bsm_plan *plan, uint32_t index,
+                                         int sm);
+/* Adds the launch of both. */
+BSM_NODISCARD bsm_status bsm_cuda_launch_cast_convolution(bsm_cuda_launches *l,
+                                                          uint32_t index);
+
 #endif /* BSM_BACKEND_CUDA_STEPS_CUDA_CONVOLUTION_H_ */

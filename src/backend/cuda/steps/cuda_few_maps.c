@@ -65,7 +65,8 @@ bool bsm_cuda_has_few_maps(const bsm_cuda_mma_problem *problem) {
 }
 
 bsm_status bsm_cuda_launch_few_maps(bsm_cuda_launches *l,
-                                    const bsm_cuda_mma_problem *problem) {
+                                    const bsm_cuda_mma_problem *problem,
+                                    bool floats) {
   const bsm_cuda_mma *p = &problem->params;
   const tiling t = choose_tiling(p, l->scope == BSM_CUDA_FOR_RANGE);
   const int64_t tiles = tiles_of(p, &t);
@@ -76,6 +77,9 @@ bsm_status bsm_cuda_launch_few_maps(bsm_cuda_launches *l,
       bsm_cuda_type(problem->dtype), problem->activation, t.columns, t.rows,
       p->maps, p->kernel[1], p->kernel[2], p->stride[1], p->stride[2],
       p->dilation[1], p->dilation[2]));
+  if (floats) {
+    BSM_TRY(bsm_cuda_add_options(l, BSM_CUDA_FOR_SIZES, "-DK_X=float"));
+  }
   bsm_cuda_set_block(l, BLOCK, 1, 1);
   bsm_cuda_set_grid(l, (uint64_t)(tiles < BLOCKS ? tiles : BLOCKS),
                     (uint64_t)parts(p->n, t.columns), 1);

@@ -11,8 +11,9 @@
 /* Whether there is such a kernel for a problem of a convolution. */
 bool bsm_cuda_has_few_maps(const bsm_cuda_mma_problem *problem);
 
-/* The slots are the caller's, as those of bsm_cuda_launch_mma. */
+/* The slots are the caller's, as those of bsm_cuda_launch_mma. `floats`: images
+ * are, and are rounded. */
 BSM_NODISCARD bsm_status bsm_cuda_launch_few_maps(
-    bsm_cuda_launches *l, const bsm_cuda_mma_problem *problem);
+    bsm_cuda_launches *l, const bsm_cuda_mma_problem *problem, bool floats);
 
 #endif /* BSM_BACKEND_CUDA_STEPS_CUDA_FEW_MAPS_H_ */

@@ -80,6 +80,13 @@ static bool has_shared(const bsm_cuda_mma_problem *p) {
              0;
 }
 
+/* The type of y, where it is not that of the operands. */
+static bsm_status add_result(bsm_cuda_launches *l,
+                             const bsm_cuda_mma_problem *p) {
+  return p->floats ? bsm_cuda_add_options(l, BSM_CUDA_FOR_RANGE, "-DK_Y=float")
+                   : BSM_OK;
+}
+
 static bsm_status add_across(bsm_cuda_launches *l,
                              const bsm_cuda_mma_problem *p, int rows,
                              bool shared) {
@@ -97,6 +104,7 @@ static bsm_status add_across(bsm_cuda_launches *l,
       "-DK_WEIGHTS=%d -DK_COLUMNS=%d -DK_SPLIT=%d",
       bsm_cuda_type(p->dtype), p->activation, rows, piece, piece_of_a(p),
       p->weights, s.width / piece, s.splits > 1));
+  BSM_TRY(add_result(l, p));
   bsm_cuda_set_block(l, THREADS, 1, 1);
   bsm_cuda_set_grid(l, (uint64_t)columns, (uint64_t)s.splits, 1);
   if (s.splits == 1) return BSM_OK;
@@ -123,6 +131,7 @@ static bsm_status add_along(bsm_cuda_launches *l, const bsm_cuda_mma_problem *p,
       "-DK_WEIGHTS=%d -DK_LANES=%d",
       bsm_cuda_type(p->dtype), p->activation, rows, piece, piece_of_a(p),
       p->weights, lanes));
+  BSM_TRY(add_result(l, p));
   bsm_cuda_set_block(l, THREADS, 1, 1);
   bsm_cuda_set_grid(l,
                     bsm_cuda_blocks((uint64_t)p->params.n,

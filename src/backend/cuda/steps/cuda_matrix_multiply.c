@@ -378,34 +378,60 @@ static bool has_as_many(const bsm_plan_tensor *a, const bsm_plan_tensor *b) {
          a_size / bsm_dtype_size(a->dtype) == b_size / bsm_dtype_size(b->dtype);
 }
 
-/* Makes floats of what lies at `y`, and nothing else. */
-static bool is_cast_of(const bsm_plan *plan, const bsm_plan_step *step,
-                       const bsm_plan_tensor *y) {
+bool bsm_cuda_is_cast(const bsm_plan *plan, const bsm_plan_step *step,
+                      bsm_dtype from) {
   if (step->kind != BSM_STEP_ELEMENT_WISE || step->space != BSM_SPACE_DEVICE ||
       step->input_count != 1) {
     return false;
   }
   const bsm_step_element_wise *p = &step->params->element_wise;
-  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
-  const bsm_plan_tensor *out = bsm_step_output(plan, step, 0);
-  const bool casts = p->instruction_count == 0 ||
-                     (p->instruction_count == 1 && p->program[0].a == 0 &&
-                      p->program[0].kind == BSM_STEP_EW_CAST &&
-                      p->result == p->program[0].dst);
-  return casts && out->dtype == BSM_DTYPE_FLOAT && x->dtype == y->dtype &&
-         x->place == y->place && x->index == y->index &&
-         x->offset == y->offset && is_dense(x) && is_dense(out) &&
-         has_as_many(x, y) && has_as_many(x, out);
+  const bsm_step_ew_instruction *i = &p->program[0];
+  return bsm_step_input(plan, step, 0)->dtype == from &&
+         (p->instruction_count == 0 ||
+          (p->instruction_count == 1 && i->kind == BSM_STEP_EW_CAST &&
+           i->a == 0 && p->result == i->dst &&
+           (bsm_dtype)i->dtype == bsm_step_output(plan, step, 0)->dtype));
 }
 
-/* Whether a step behind `index` reads memory of a tensor of the workspace. */
-static bool is_read_behind(const bsm_plan *plan, uint32_t index,
-                           const bsm_plan_tensor *y) {
+/* Makes floats of what lies at `y`, and nothing else. */
+static bool is_cast_of(const bsm_plan *plan, const bsm_plan_step *step,
+                       const bsm_plan_tensor *y) {
+  if (!bsm_cuda_is_cast(plan, step, y->dtype)) return false;
+  const bsm_plan_tensor *x = bsm_step_input(plan, step, 0);
+  const bsm_plan_tensor *out = bsm_step_output(plan, step, 0);
+  return out->dtype == BSM_DTYPE_FLOAT && x->place == y->place &&
+         x->index == y->index && x->offset == y->offset && is_dense(x) &&
+         is_dense(out) && has_as_many(x, y) && has_as_many(x, out);
+}
+
+/* Whether elements lie without gaps, in any order. */
+static bool has_no_gaps(const bsm_plan_tensor *t) {
+  uint64_t size = 0;
+  int64_t count = 1;
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    if (!bsm_i64_mul(count, t->dims.d[i], &count)) return false;
+  }
+  return bsm_plan_tensor_extent(t, &size) &&
+         size == (uint64_t)count * bsm_dtype_size(t->dtype);
+}
+
+/* What somebody writes to where there are no gaps is read no more after that:
+ * the memory is another tensor's. */
+bool bsm_cuda_is_read_behind(const bsm_plan *plan, uint32_t index,
+                             const bsm_plan_tensor *tensor) {
+  const bool whole = has_no_gaps(tensor);
   for (uint32_t s = index + 1; s < plan->step_count; s++) {
     const bsm_plan_step *step = &plan->steps[s];
+    bool written = false;
     for (uint32_t i = 0; i < step->input_count; i++) {
-      if (bsm_plan_tensors_meet(bsm_step_input(plan, step, i), y)) return true;
+      if (bsm_plan_tensors_meet(bsm_step_input(plan, step, i), tensor)) {
+        return true;
+      }
     }
+    for (uint32_t i = 0; i < step->output_count; i++) {
+      written |= bsm_plan_tensors_meet(bsm_step_output(plan, step, i), tensor);
+    }
+    if (written && whole) return false;
   }
   return false;
 }
@@ -425,10 +451,9 @@ uint32_t bsm_cuda_float_product_steps(const bsm_plan *plan, uint32_t index,
                  y->place == BSM_PLACE_WORKSPACE && is_dense(y) &&
                  is_cast_of(plan, step + 1, y) &&
                  !bsm_plan_tensors_meet(out, y) &&
-                 !is_read_behind(plan, index + 1, y) &&
+                 !bsm_cuda_is_read_behind(plan, index + 1, y) &&
                  problem_of_step(plan, step, sm, &problem) &&
-                 !problem.residual && !problem.lines &&
-                 !bsm_cuda_has_few_rows(&problem)
+                 !problem.residual && !problem.lines
              ? 2
              : 0;
 }
@@ -442,7 +467,9 @@ bsm_status bsm_cuda_launch_float_product(bsm_cuda_launches *l, uint32_t index) {
   }
   problem.floats = true;
   problem.vector = false;
-  BSM_TRY(bsm_cuda_launch_mma(l, &problem, l->step->tactic));
+  BSM_TRY(bsm_cuda_takes_few_rows(l, &problem)
+              ? bsm_cuda_launch_few_rows(l, &problem)
+              : bsm_cuda_launch_many_rows(l, &problem));
   BSM_TRY(add_slots(l, &in_mma, l->step[1].outputs[0]));
   l->step = asked;
   return BSM_OK;

@@ -29,6 +29,13 @@ BSM_NODISCARD bsm_status
 bsm_cuda_launch_product(bsm_cuda_launches *l, const bsm_cuda_product *product,
                         const bsm_cuda_product_kind *kind);
 
+/* Whether a step casts elements of a dtype, and does nothing else. */
+bool bsm_cuda_is_cast(const bsm_plan *plan, const bsm_plan_step *step,
+                      bsm_dtype from);
+/* Whether a step behind that at `index` reads memory of a tensor. */
+bool bsm_cuda_is_read_behind(const bsm_plan *plan, uint32_t index,
+                             const bsm_plan_tensor *tensor);
+
 /* The steps of plan from `index` on that one kernel does: a product in 16 bits
  * and, behind it, a cast of all that it makes to float, which nobody else
  * reads. The product's sums are stored as floats then, and what lies between

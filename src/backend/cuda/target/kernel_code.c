@@ -76,7 +76,14 @@ static bsm_status add_kernel(collection *c, const bsm_cuda_kernel *kernel) {
 static bsm_status add_step(collection *c, const bsm_plan *plan,
                            const bsm_plan_step *step) {
   bsm_cuda_launches *launches = BSM_NEW(c->scratch, bsm_cuda_launches);
+  bsm_plan alone = *plan;
   BSM_TRY_ALLOC(launches);
+  if (c->scopes & BSM_CUDA_CODE_ALONE) {
+    /* A step that is timed runs by itself, whatever does it with others. */
+    alone.steps = (bsm_plan_step *)(uintptr_t)step;
+    alone.step_count = 1;
+    plan = &alone;
+  }
   for (int scope = BSM_CUDA_FOR_SIZES; scope < BSM_CUDA_FOR_KIND; scope++) {
     if (!(c->scopes >> scope & 1u)) continue;
     BSM_TRY_NOTE(bsm_cuda_make_launches(plan, step, (bsm_cuda_scope)scope,
