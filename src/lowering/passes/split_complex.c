@@ -172,23 +172,49 @@ static bool unscaled(const bsm_node *node) {
          !(alpha > 1);
 }
 
+/* Parts of a real value. */
+static bsm_status from_real(bsm_complex_parts *p, const bsm_node_emitter *e,
+                            bsm_value *x, bsm_dtype dtype, bsm_value **out) {
+  bsm_value *zero;
+  bsm_tensor *none;
+  BSM_TRY(bsm_tensor_from_int(p->graph->cx->arena, dtype, 0, &none));
+  BSM_TRY(bsm_ir_tensor(e, none, &zero));
+  BSM_TRY(bsm_ir_cast(e, x, dtype, &x));
+  return bsm_parts_join(e, x, zero, out);
+}
+
 static bsm_status sum(bsm_complex_parts *p, const bsm_node_emitter *e,
                       bsm_node *node, bsm_value **out) {
-  bsm_value *in[2], *zero;
-  bsm_tensor *none;
+  bsm_value *in[2];
   for (size_t i = 0; i < 2; i++) {
     bsm_value *x = bsm_node_in(node, i);
     if (bsm_value_is_complex(x)) {
       BSM_TRY(operand(p, e, node, i, &in[i]));
-      continue;
+    } else {
+      BSM_TRY(from_real(p, e, x, real_dtype(node), &in[i]));
     }
-    BSM_TRY(
-        bsm_tensor_from_int(p->graph->cx->arena, real_dtype(node), 0, &none));
-    BSM_TRY(bsm_ir_tensor(e, none, &zero));
-    BSM_TRY(bsm_ir_cast(e, x, real_dtype(node), &x));
-    BSM_TRY(bsm_parts_join(e, x, zero, &in[i]));
   }
   return binary(e, node->schema->qualified, in[0], in[1], out);
+}
+
+/* Casts: to complex numbers, or to the dtype of floating numbers. */
+static bool is_cast(const bsm_node *node) {
+  const bsm_type *type = bsm_node_out(node, 0)->type;
+  return type && type->kind == BSM_TYPE_TENSOR && type->has_dtype &&
+         (bsm_dtype_is_complex(type->dtype) ||
+          bsm_dtype_is_floating(type->dtype));
+}
+
+static bsm_status cast(bsm_complex_parts *p, const bsm_node_emitter *e,
+                       bsm_node *node, bsm_value **out) {
+  bsm_value *x = bsm_node_in(node, 0);
+  const bsm_dtype dtype = real_dtype(node);
+  if (!bsm_value_is_complex(x)) return from_real(p, e, x, dtype, out);
+  BSM_TRY(bsm_parts_of(p, e, x, &x));
+  if (!bsm_value_is_complex(bsm_node_out(node, 0))) {
+    BSM_TRY(bsm_part_of(e, x, 0, &x));
+  }
+  return bsm_ir_cast(e, x, dtype, out);
 }
 
 static bsm_status negative(bsm_complex_parts *p, const bsm_node_emitter *e,
@@ -414,6 +440,8 @@ static const bsm_complex_rule rules[] = {
     {"aten::div.Scalar", by_number, scale},
     {"aten::add.Tensor", unscaled, sum},
     {"aten::sub.Tensor", unscaled, sum},
+    {"aten::to.dtype", is_cast, cast},
+    {"aten::_to_copy", is_cast, cast},
     {"aten::matmul", both_complex, matrix_product},
     {"aten::mm", both_complex, matrix_product},
     {"aten::bmm", both_complex, matrix_product},
