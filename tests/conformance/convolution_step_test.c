@@ -548,13 +548,13 @@ static void test_depthwise(void **state) {
     }
     if (i % 3 == 1) { /* long lines, as those of windows over time */
       s.kernel[2] = rng_range(&r, 2, 33);
-      s.stride[2] = s.dilation[2] = 1;
+      s.stride[2] = 1;
+      s.dilation[2] = i % 2 ? 1 : rng_range(&r, 1, 9);
       s.pre[2] = rng_range(&r, 0, s.kernel[2]);
       s.post[2] = rng_range(&r, 0, s.kernel[2]);
-      s.size[2] = rng_range(&r, 1, 80);
-      if (s.size[2] + s.pre[2] + s.post[2] < s.kernel[2]) {
-        s.size[2] = s.kernel[2];
-      }
+      s.size[2] = rng_range(&r, 1, i % 2 ? 80 : 400);
+      const int span = s.dilation[2] * (s.kernel[2] - 1) + 1;
+      if (s.size[2] + s.pre[2] + s.post[2] < span) s.size[2] = span;
     }
     run_shape(&s, false, &r);
   }
@@ -620,12 +620,13 @@ static void test_grouped(void **state) {
 }
 
 /* Square windows, which have kernels of their own: narrow and wide images,
- * several bands of rows, paddings that are not alike and wider than images. */
+ * several bands of rows, paddings that are not alike and wider than images;
+ * dilated ones, alike in both dimensions and not; groups of few maps. */
 static void test_square_depthwise(void **state) {
   harness_rng r = {6};
   (void)state;
   suite_needs(BSM_STEP_CONVOLUTION);
-  for (int i = 0; i < 60; i++) {
+  for (int i = 0; i < 120; i++) {
     shape s = random_shape(&r, false);
     s.spatial = 2;
     s.groups = s.ci = s.co = rng_range(&r, 2, 70);
@@ -634,13 +635,16 @@ static void test_square_depthwise(void **state) {
     for (int d = 1; d < 3; d++) {
       s.kernel[d] = 3 + 2 * (i % 4);
       s.stride[d] = 1 + i / 4 % 2;
-      s.dilation[d] = 1;
-      s.pre[d] = rng_range(&r, 0, s.kernel[d]);
-      s.post[d] = rng_range(&r, 0, s.kernel[d]);
-      s.size[d] = rng_range(&r, 1, 30);
-      if (s.size[d] + s.pre[d] + s.post[d] < s.kernel[d]) {
-        s.size[d] = s.kernel[d];
-      }
+      s.dilation[d] = i % 5 < 3 ? 1 : 1 + i % 6;
+      const int span = s.dilation[d] * (s.kernel[d] - 1) + 1;
+      s.pre[d] = rng_range(&r, 0, span);
+      s.post[d] = rng_range(&r, 0, span);
+      s.size[d] = rng_range(&r, 1, i % 4 ? 30 : 60);
+      if (s.size[d] + s.pre[d] + s.post[d] < span) s.size[d] = span;
+    }
+    if (i % 8 == 0) { /* groups of few maps */
+      s.groups = rng_range(&r, 2, 9);
+      s.ci = s.co = s.groups * 4;
     }
     run_shape(&s, false, &r);
   }

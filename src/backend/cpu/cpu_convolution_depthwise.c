@@ -4,20 +4,36 @@
  *
  * Square windows of usual sizes take output rows in bands: the pixels of the
  * input rows of a band are pointed at, those in the padding at zeros, and the
- * kernels compute two rows at a time. Other windows take a few outputs of a row
- * at a time, with a pointer for each tap. */
+ * kernels compute two rows at a time. Of a dilated one, the outputs that are
+ * the dilation apart, and what they read, are an image of their own, a *part*.
+ * Other windows take a few outputs of a row at a time, with a pointer for each
+ * tap. */
 #include "backend/cpu/cpu_convolution.h"
 #include "backend/cpu/cpu_depthwise.h"
 #include "backend/cpu/cpu_pack.h"
 
 /* Output rows of a band: few input rows are loaded by two bands. */
 #define BAND 16
+/* The largest dilation of a square window whose parts are images of their own,
+ * and the least outputs of a line of a part that make it worth it. */
+#define MAX_APART 16
+#define LEAST_OUTPUTS 4
 /* Outputs of a row that are pointed at together, for any window. */
 #define ANY_PIXELS 32
+
+/* Of a square window: outputs `apart` of each other, and the input that they
+ * read, as offsets from the images. */
+typedef struct part {
+  bsm_cpu_depthwise depthwise; /* of its lines */
+  int64_t top, in_rows, out_rows;
+  int64_t x_offset, y_offset, residual_offset;
+} part;
 
 typedef struct convolution {
   bsm_cpu_convolution common;
   bsm_cpu_depthwise depthwise;
+  int64_t apart;       /* of the outputs of a part */
+  part *parts;         /* [apart][apart]; NULL: not a square window */
   int64_t band, bands; /* of output rows of a square window, or one */
   int64_t input_rows;  /* of a band */
   int64_t channel_block, channel_blocks;
@@ -50,19 +66,80 @@ static void choose_blocks(convolution *c, int threads) {
   c->channel_block =
       bsm_cpu_max(1, bsm_cpu_round_up(bsm_cpu_div_up(y->c, blocks), BSM_PANEL));
   c->channel_blocks = bsm_cpu_div_up(y->c, c->channel_block);
-  c->band = square ? bsm_cpu_max(1, bsm_cpu_min(BAND, y->size[1])) : 1;
-  while (c->band > 2 &&
-         y->n * bsm_cpu_div_up(y->size[1], c->band) * c->channel_blocks <
-             want) {
+  const int64_t height = bsm_cpu_div_up(y->size[1], c->apart);
+  c->band = square ? bsm_cpu_max(1, bsm_cpu_min(BAND, height)) : 1;
+  while (c->band > 2 && y->n * c->apart * c->apart *
+                                bsm_cpu_div_up(height, c->band) *
+                                c->channel_blocks <
+                            want) {
     c->band = bsm_cpu_round_up(c->band / 2, BSM_K_DEPTHWISE_MAX_ROWS);
   }
-  c->bands = bsm_cpu_div_up(y->size[1], c->band);
+  c->bands = bsm_cpu_div_up(height, c->band);
   const int64_t rows = y->n * y->size[0] * c->bands;
   while (!square && rows * c->channel_blocks < want &&
          c->channel_block >= 4 * BSM_PANEL) {
     c->channel_block = bsm_cpu_round_up(c->channel_block / 2, BSM_PANEL);
     c->channel_blocks = bsm_cpu_div_up(y->c, c->channel_block);
   }
+}
+
+/* A dilated window that is square without its dilation. */
+static void choose_apart(convolution *c, bool grouped) {
+  const bsm_step_window *w = &c->common.w;
+  const bsm_image *y = &c->common.y;
+  bsm_cpu_depthwise *d = &c->depthwise;
+  const int64_t apart = w->dilation[1], window = w->kernel[1];
+  c->apart = 1;
+  if (d->square || apart != w->dilation[2] || apart > MAX_APART ||
+      w->kernel[0] != 1 || c->common.x.size[0] != 1 || w->pre_padding[0] ||
+      w->post_padding[0] || window != w->kernel[2] || window % 2 == 0 ||
+      window < 3 || window > BSM_K_DEPTHWISE_MAX_WINDOW || w->stride[0] != 1 ||
+      w->stride[1] != 1 || w->stride[2] != 1 || (grouped && window != 3) ||
+      y->size[2] / apart < LEAST_OUTPUTS) {
+    return;
+  }
+  c->apart = apart;
+  d->square = grouped ? &d->kernels->square_groups[0]
+                      : d->kernels->square[(window - 3) / 2][0];
+  d->columns = bsm_cpu_div_up(y->size[2], apart) - 1 + window;
+}
+
+/* In one dimension the input that outputs first, first + apart and so on read,
+ * from coordinate *start on: `in` of it, after a padding of `pre`. */
+static void find_lines(const convolution *c, int d, int64_t first,
+                       int64_t *start, int64_t *pre, int64_t *in,
+                       int64_t *out) {
+  const int64_t apart = c->apart, size = c->common.x.size[d];
+  const int64_t most = c->common.y.size[d];
+  const int64_t at = first - c->common.w.pre_padding[d];
+  *pre = at < 0 ? bsm_cpu_div_up(-at, apart) : 0;
+  *start = at + *pre * apart;
+  *in = *start < size ? (size - *start - 1) / apart + 1 : 0;
+  *out = first < most ? (most - first - 1) / apart + 1 : 0;
+  if (*in == 0) *start = 0;
+}
+
+static bsm_status find_parts(const bsm_cpu_prepare *p, convolution *c) {
+  const int64_t apart = c->apart;
+  const bsm_image *x = &c->common.x, *y = &c->common.y;
+  const bsm_image *r = &c->common.residual;
+  c->parts = BSM_NEW_ARRAY(p->arena, part, (size_t)(apart * apart));
+  BSM_TRY_ALLOC(c->parts);
+  for (int64_t i = 0; i < apart * apart; i++) {
+    const int64_t row = i / apart, column = i % apart;
+    int64_t top, left;
+    part *to = &c->parts[i];
+    bsm_cpu_depthwise *d = &to->depthwise;
+    *d = c->depthwise;
+    find_lines(c, 1, row, &top, &to->top, &to->in_rows, &to->out_rows);
+    find_lines(c, 2, column, &left, &d->pre_padding, &d->in_width,
+               &d->out_width);
+    d->columns = bsm_cpu_max(0, d->out_width - 1) * d->stride + d->window;
+    to->x_offset = top * x->stride[1] + left * x->stride[2];
+    to->y_offset = row * y->stride[1] + column * y->stride[2];
+    to->residual_offset = row * r->stride[1] + column * r->stride[2];
+  }
+  return BSM_OK;
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
@@ -76,6 +153,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   BSM_TRY_ALLOC(d->zeros);
   d->kernel = c->common.kernel;
   d->bias = c->common.bias;
+  choose_apart(c, d->maps > 1);
+  if (d->square) BSM_TRY(find_parts(p, c));
   choose_blocks(c, p->threads);
   c->common.base.description = bsm_arena_printf(
       p->arena, "%s %s", c->common.tactic->name, d->kernels->name);
@@ -118,29 +197,50 @@ static bsm_cpu_depthwise_target target_of(const work *k,
   return t;
 }
 
-/* A band of rows of a square window. */
-static void square_unit(const work *k, bsm_cpu_position p, int64_t channel,
-                        int64_t channels, const float ***rows,
+/* The same of a row of a part. */
+static bsm_cpu_depthwise_target part_target(const work *k, const part *s,
+                                            int64_t n, int64_t row,
+                                            int64_t channel) {
+  const convolution *c = k->impl;
+  const bsm_image *y = &c->common.y, *r = &c->common.residual;
+  bsm_cpu_depthwise_target t = {.y_row = y->stride[1] * c->apart,
+                                .y_pixel = y->stride[2] * c->apart};
+  t.y = k->y + n * y->n_stride + s->y_offset + row * t.y_row + channel;
+  if (k->residual) {
+    t.residual_row = r->stride[1] * c->apart;
+    t.residual_pixel = r->stride[2] * c->apart;
+    t.residual = k->residual + n * r->n_stride + s->residual_offset +
+                 row * t.residual_row + channel;
+  }
+  return t;
+}
+
+/* A band of rows of a part of a square window. */
+static void square_unit(const work *k, const bsm_cpu_position *p,
+                        int64_t channel, int64_t channels, const float ***rows,
                         const float **pointers) {
   const convolution *c = k->impl;
-  const bsm_cpu_depthwise *d = &c->depthwise;
+  const part *s = &c->parts[p->at[1]];
+  const bsm_cpu_depthwise *d = &s->depthwise;
   const bsm_image *x = &c->common.x;
-  const int64_t first = p.at[1] * c->band;
-  const int64_t count = bsm_cpu_min(c->band, c->common.y.size[1] - first);
-  const int64_t top = first * d->stride - c->common.w.pre_padding[1];
-  const float *image = k->x + p.n * x->n_stride + channel;
+  const int64_t first = p->at[2] * c->band;
+  const int64_t count = bsm_cpu_min(c->band, s->out_rows - first);
+  const int64_t top = first * d->stride - s->top;
+  const float *image = k->x + p->n * x->n_stride + s->x_offset + channel;
+  if (d->out_width == 0 || count <= 0) return;
   for (int64_t i = 0; i < (count - 1) * d->stride + d->window; i++) {
     const int64_t h = top + i;
-    const bool inside = h >= 0 && h < x->size[1];
+    const bool inside = h >= 0 && h < s->in_rows;
     rows[i] = pointers + i * d->columns;
-    bsm_cpu_depthwise_point(d, inside ? image + h * x->stride[1] : NULL,
-                            x->stride[2], pointers + i * d->columns);
+    bsm_cpu_depthwise_point(d,
+                            inside ? image + h * x->stride[1] * c->apart : NULL,
+                            x->stride[2] * c->apart, pointers + i * d->columns);
   }
   const int most = bsm_cpu_depthwise_max_rows(d);
   for (int64_t i = 0; i < count;) {
     const int n = (int)bsm_cpu_min(most, count - i);
-    p.at[1] = first + i;
-    const bsm_cpu_depthwise_target t = target_of(k, &p, channel);
+    const bsm_cpu_depthwise_target t =
+        part_target(k, s, p->n, first + i, channel);
     bsm_cpu_depthwise_rows(d,
                            (const float *const *const *)(rows + i * d->stride),
                            n, channel, channels, &t);
@@ -223,11 +323,13 @@ static void unit(void *arg, int64_t index, int slot) {
   const int64_t channel = index % c->channel_blocks * c->channel_block;
   const int64_t channels =
       bsm_cpu_min(c->channel_block, c->common.x.c - channel);
-  const int64_t lines[3] = {c->common.y.size[0], c->bands, 1};
+  const int64_t parts = c->parts ? c->apart * c->apart : 1;
+  const int64_t lines[3] = {c->common.y.size[0], c->parts ? parts : c->bands,
+                            c->parts ? c->bands : 1};
   const bsm_cpu_position p =
       bsm_cpu_position_of(index / c->channel_blocks, lines);
-  if (c->depthwise.square) {
-    square_unit(k, p, channel, channels, rows, pointers);
+  if (c->parts) {
+    square_unit(k, &p, channel, channels, rows, pointers);
   } else {
     any_unit(k, p, channel, channels, rows, pointers);
   }
@@ -236,8 +338,10 @@ static void unit(void *arg, int64_t index, int slot) {
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const convolution *c = prepared->impl;
   const bsm_image *y = &c->common.y;
+  const int64_t parts = c->parts ? c->apart * c->apart : 1;
   bsm_cpu_convolution_run(
-      prepared, r, y->n * y->size[0] * c->bands * c->channel_blocks, unit);
+      prepared, r, y->n * y->size[0] * parts * c->bands * c->channel_blocks,
+      unit);
   return BSM_OK;
 }
 
