@@ -238,21 +238,21 @@ static bsm_status op_unique(OP_PARAMS) {
 
 /* ---- searching ---- */
 
-static int64_t search(const bsm_tensor *sorted, int64_t start, int64_t n,
-                      double v, bool right) {
-  int64_t low = 0, high = n;
-  while (low < high) {
-    const int64_t mid = low + (high - low) / 2;
-    const double x = bsm_tensor_get_double(sorted, start + mid);
-    const bool go_right = right ? !(x > v) : !(x >= v);
-    if (go_right) {
-      low = mid + 1;
-    } else {
-      high = mid;
-    }
+/* How many of n come before v, or before what comes behind v: PyTorch's steps,
+ * on which the answer depends where NaN is among them. */
+#define SEARCH(name, type)                                            \
+  static int64_t name(const type *x, int64_t n, type v, bool right) { \
+    int64_t low = 0, high = n;                                        \
+    while (low < high) {                                              \
+      const int64_t mid = low + (high - low) / 2;                     \
+      const bool behind = right ? !(x[mid] > v) : !(x[mid] >= v);     \
+      low = behind ? mid + 1 : low;                                   \
+      high = behind ? high : mid;                                     \
+    }                                                                 \
+    return low;                                                       \
   }
-  return low;
-}
+SEARCH(search_doubles, double)
+SEARCH(search_integers, int64_t)
 
 static bsm_status searchsorted(bsm_op_ctx *cx, const bsm_tensor *sorted,
                                const bsm_tensor *v, bool out_int32, bool right,
@@ -279,13 +279,26 @@ static bsm_status searchsorted(bsm_op_ctx *cx, const bsm_tensor *sorted,
   if (cx->meta) return BSM_OK;
   const int64_t n = bsm_tensor_numel(v), m = sorted->sizes.d[rank - 1];
   const int64_t row = v->sizes.rank ? v->sizes.d[v->sizes.rank - 1] : 1;
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t at = search(sorted, shared ? 0 : i / row * m, m,
-                              bsm_tensor_get_double(v, i), right);
-    bsm_store1_i64(
-        dtype, (char *)bsm_tensor_data(out) + (size_t)i * bsm_dtype_size(dtype),
-        at);
+  const bool exact = bsm_dtype_is_integral(sorted->dtype, true) &&
+                     bsm_dtype_is_integral(v->dtype, true);
+  keys in = {NULL, NULL}, of = {NULL, NULL};
+  if (exact) {
+    BSM_TRY(load_keys(cx, sorted, &in));
+    BSM_TRY(load_keys(cx, v, &of));
+  } else {
+    in.x = bsm_op_load_all(cx, sorted);
+    of.x = bsm_op_load_all(cx, v);
+    BSM_TRY_ALLOC(in.x);
+    BSM_TRY_ALLOC(of.x);
   }
+  int64_t *places = BSM_NEW_ARRAY(cx->arena, int64_t, (size_t)n + 1);
+  BSM_TRY_ALLOC(places);
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t first = shared ? 0 : i / row * m;
+    places[i] = exact ? search_integers(in.ints + first, m, of.ints[i], right)
+                      : search_doubles(in.x + first, m, of.x[i], right);
+  }
+  bsm_op_store_ints(out, places);
   return BSM_OK;
 }
 

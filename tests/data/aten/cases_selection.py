@@ -60,6 +60,17 @@ def sorting(case, m):
         case("aten::kthvalue", q, 3, dim, True)
         case("aten::kthvalue", q.int(), 4, dim)
     case("aten::msort", q)
+    # Next to each other beyond what a double holds.
+    wide = 2 ** 60 + torch.arange(21).reshape(3, 7)
+    for right in (False, True):
+        for n in range(5):
+            case("aten::searchsorted.Tensor", wide[:, :n], wide[:, 2:4] - 1,
+                 right=right)
+        case("aten::searchsorted.Tensor", wide, wide.flip(1), right=right)
+        case("aten::searchsorted.Tensor", y[:23].sort()[0].repeat(3), y,
+             right=right)
+        case("aten::bucketize.Tensor", q, torch.arange(0, 400, 7).float(),
+             right=right)
     case("aten::median", q)
     case("aten::_unique2", small, True, True, True)
     case("aten::_unique2", small.to(torch.int64), True, True, True)
