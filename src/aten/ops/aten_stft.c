@@ -223,25 +223,26 @@ static bsm_status op_stft(OP_PARAMS) {
 
 /* ---- istft ---- */
 
-/* Adds up frames (or the squares of the window), `hop` apart. */
+/* Adds up frames (or the squares of the window), `hop` apart. `frame` has room
+ * for one. */
 static void overlap_add(const bsm_tensor *y, const double *window,
                         const frames *f, int64_t count, int64_t length,
-                        bsm_c128 *sum, double *envelope) {
+                        bsm_c128 *frame, bsm_c128 *sum, double *envelope) {
   const int64_t n = f->n_fft, batch = y->sizes.d[0];
-  for (int64_t b = 0; b < batch; b++) {
-    for (int64_t k = 0; k < count; k++) {
-      for (int64_t i = 0; i < n; i++) {
-        bsm_c128 v;
-        bsm_load_c128(
-            y->dtype,
-            (const char *)bsm_tensor_data(y) +
-                (size_t)((b * count + k) * n + i) * bsm_dtype_size(y->dtype),
-            0, 1, &v);
-        const double w = window ? window[i] : 1.0;
-        bsm_c128 *to = &sum[b * length + k * f->hop + i];
-        *to = bsm_c_add(*to, bsm_c_scale(v, w));
-        if (b == 0) envelope[k * f->hop + i] += w * w;
-      }
+  const int64_t item = (int64_t)bsm_dtype_size(y->dtype);
+  const char *row = bsm_tensor_data(y);
+  for (int64_t k = 0; k < batch * count; k++, row += n * item) {
+    bsm_c128 *to = &sum[k / count * length + k % count * f->hop];
+    bsm_load_c128(y->dtype, row, item, (size_t)n, frame);
+    for (int64_t i = 0; i < n; i++) {
+      const double w = window ? window[i] : 1.0;
+      to[i] = bsm_c_add(to[i], bsm_c_scale(frame[i], w));
+    }
+  }
+  for (int64_t k = 0; k < count; k++) {
+    for (int64_t i = 0; i < n; i++) {
+      const double w = window ? window[i] : 1.0;
+      envelope[k * f->hop + i] += w * w;
     }
   }
 }
@@ -357,10 +358,12 @@ static bsm_status op_istft(OP_PARAMS) {
     bsm_c128 *sum =
         BSM_NEW_ARRAY(cx->arena, bsm_c128, (size_t)(batch * s.length));
     double *envelope = BSM_NEW_ARRAY(cx->arena, double, (size_t)s.length);
+    bsm_c128 *frame = BSM_NEW_ARRAY(cx->arena, bsm_c128, (size_t)n);
+    BSM_TRY_ALLOC(frame);
     BSM_TRY_ALLOC(sum);
     BSM_TRY_ALLOC(envelope);
     if (a.f.window) BSM_TRY_ALLOC(window);
-    overlap_add(y, window, &a.f, a.count, s.length, sum, envelope);
+    overlap_add(y, window, &a.f, a.count, s.length, frame, sum, envelope);
     BSM_TRY(divide(out, sum, envelope, s));
   }
   if (flat) BSM_TRY(bsm_op_select(cx, out, 0, 0, &out));
