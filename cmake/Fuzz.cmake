@@ -51,6 +51,15 @@ if(TARGET ZLIB::ZLIB)
   target_link_libraries(bsm_fuzz PUBLIC bsm_options ZLIB::ZLIB)
 endif()
 
+# libFuzzer takes the mutator where it is there, so that no archive gives it.
+if(BSM_FUZZ)
+  add_library(bsm_fuzz_always OBJECT
+              ${PROJECT_SOURCE_DIR}/fuzz/mutators/mutator.c)
+  target_include_directories(bsm_fuzz_always PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(bsm_fuzz_always PRIVATE _GNU_SOURCE)
+  target_link_libraries(bsm_fuzz_always PRIVATE bsm_options)
+endif()
+
 # How many inputs the mutator of a target makes of each of its seeds in the test
 # fuzz/<name>/mutated, and how many of 100 have to be accepted: about half of
 # what was measured, and more than of those where one byte was changed.
@@ -87,6 +96,7 @@ foreach(source IN LISTS fuzz_sources)
   target_link_libraries(${program} PRIVATE bsm_fuzz)
   bsm_link_layers(${program} ${source})
   if(BSM_FUZZ)
+    target_sources(${program} PRIVATE $<TARGET_OBJECTS:bsm_fuzz_always>)
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
   endif()
   foreach(kind IN ITEMS corpus findings)

@@ -62,7 +62,9 @@ static void *change_items(engine_change *c, const void *items, uint32_t *count,
 static bool change_tensor(engine_change *c) {
   if (c->part->tensor_count == 0) return false;
   bsm_plan_tensor *t = &c->part->tensors[below(c, c->part->tensor_count)];
-  const size_t dim = below(c, (size_t)t->dims.rank);
+  /* A tensor of which nothing is known has a rank of -1. */
+  const size_t dim =
+      below(c, t->dims.rank > 0 ? (size_t)t->dims.rank : BSM_MAX_RANK);
   switch (below(c, 9)) {
     case 0:
       t->dtype = (bsm_dtype)below(c, 16);
@@ -83,11 +85,11 @@ static bool change_tensor(engine_change *c) {
       t->offset = below(c, 64) * 64;
       return true;
     case 6:
-      if (t->dims.rank == 0) return false;
+      if (t->dims.rank <= 0) return false;
       change_number(c, &t->strides[dim]);
       return true;
     default:
-      if (t->dims.rank == 0) return false;
+      if (t->dims.rank <= 0) return false;
       change_number(c, &t->dims.d[dim]);
       return true;
   }
@@ -199,7 +201,7 @@ static bool change_program(engine_change *c) {
   if (p->range_count && below(c, 6) == 0) {
     bsm_program_range *r = &p->ranges[below(c, p->range_count)];
     bsm_dims *dims[] = {&r->min, &r->opt, &r->max};
-    if (r->opt.rank == 0) return false;
+    if (r->opt.rank <= 0) return false;
     change_number(c, &dims[below(c, 3)]->d[below(c, (size_t)r->opt.rank)]);
     return true;
   }
