@@ -51,10 +51,15 @@ if(TARGET ZLIB::ZLIB)
   target_link_libraries(bsm_fuzz PUBLIC bsm_options ZLIB::ZLIB)
 endif()
 
-# libFuzzer takes the mutator where it is there, so that no archive gives it.
+# What libFuzzer's programs have besides: the mutator, which libFuzzer takes where
+# it is there, so that no archive would give it; and what makes runs alike.
+set(BSM_FUZZ_WRAPPED getrandom bsm_isa_detect bsm_detect_caches
+    bsm_available_cpus)
+list(TRANSFORM BSM_FUZZ_WRAPPED PREPEND LINKER:--wrap=)
 if(BSM_FUZZ)
   add_library(bsm_fuzz_always OBJECT
-              ${PROJECT_SOURCE_DIR}/fuzz/mutators/mutator.c)
+              ${PROJECT_SOURCE_DIR}/fuzz/mutators/mutator.c
+              ${PROJECT_SOURCE_DIR}/fuzz/repeat.c)
   target_include_directories(bsm_fuzz_always PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(bsm_fuzz_always PRIVATE _GNU_SOURCE)
   target_link_libraries(bsm_fuzz_always PRIVATE bsm_options)
@@ -97,7 +102,8 @@ foreach(source IN LISTS fuzz_sources)
   bsm_link_layers(${program} ${source})
   if(BSM_FUZZ)
     target_sources(${program} PRIVATE $<TARGET_OBJECTS:bsm_fuzz_always>)
-    target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${program} PRIVATE -fsanitize=fuzzer
+                        ${BSM_FUZZ_WRAPPED})
   endif()
   foreach(kind IN ITEMS corpus findings)
     set(folder ${PROJECT_SOURCE_DIR}/fuzz/${kind}/${name})
