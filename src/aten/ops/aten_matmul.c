@@ -62,21 +62,36 @@ static bsm_status complex_product(bsm_op_ctx *cx, const bsm_tensor *a,
   return BSM_OK;
 }
 
-static void gemm_i64(const bsm_tensor *a, const bsm_tensor *b,
-                     const bsm_tensor *c, int64_t batch) {
-  const int64_t m = a->sizes.d[1], k = a->sizes.d[2], n = b->sizes.d[2];
-  for (int64_t i = 0; i < batch * m * n; i++) {
-    const int64_t row = i / n, column = i % n, at = row / m;
-    uint64_t sum = 0;
-    for (int64_t p = 0; p < k; p++) {
-      sum += (uint64_t)bsm_tensor_get_int(a, row * k + p) *
-             (uint64_t)bsm_tensor_get_int(b, (at * k + p) * n + column);
+/* The same for integers, which wrap. */
+static void gemm_i64(const int64_t *a, const int64_t *b, int64_t *c, size_t m,
+                     size_t k, size_t n) {
+  for (size_t i = 0; i < m; i++) {
+    for (size_t p = 0; p < k; p++) {
+      const uint64_t x = (uint64_t)a[i * k + p];
+      for (size_t j = 0; j < n; j++) {
+        c[i * n + j] =
+            (int64_t)((uint64_t)c[i * n + j] + x * (uint64_t)b[p * n + j]);
+      }
     }
-    bsm_store1_i64(
-        c->dtype,
-        (char *)bsm_tensor_data(c) + (size_t)i * bsm_dtype_size(c->dtype),
-        (int64_t)sum);
   }
+}
+
+static bsm_status integer_product(bsm_op_ctx *cx, const bsm_tensor *a,
+                                  const bsm_tensor *b, const bsm_tensor *out) {
+  const size_t batch = (size_t)a->sizes.d[0], m = (size_t)a->sizes.d[1],
+               k = (size_t)a->sizes.d[2], n = (size_t)b->sizes.d[2];
+  const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
+  const int64_t *x = bsm_op_load_ints(cx, a), *y = bsm_op_load_ints(cx, b);
+  int64_t *z = BSM_NEW_ARRAY(cx->arena, int64_t, batch * m * n);
+  BSM_TRY_ALLOC(x);
+  BSM_TRY_ALLOC(y);
+  BSM_TRY_ALLOC(z);
+  for (size_t i = 0; i < batch; i++) {
+    gemm_i64(x + i * m * k, y + i * k * n, z + i * m * n, m, k, n);
+  }
+  bsm_op_store_ints(out, z);
+  bsm_arena_rewind(cx->arena, mark);
+  return BSM_OK;
 }
 
 /* [batch, m, k] x [batch, k, n]; batches may be broadcast views. */
@@ -97,12 +112,10 @@ static bsm_status batch_product(bsm_op_ctx *cx, bsm_tensor *a, bsm_tensor *b,
   }
   BSM_TRY(bsm_op_new(cx, a->dtype, op_dims3(batch, m, n), out));
   if (cx->meta || bsm_tensor_numel(*out) == 0 || k == 0) return BSM_OK;
-  const bool integral = bsm_dtype_is_integral(a->dtype, true);
-  const int64_t each = integral ? 8 : bsm_dtype_is_complex(a->dtype) ? 4 : 1;
-  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(*out), k, each));
-  if (integral) {
-    gemm_i64(a, b, *out, batch);
-    return BSM_OK;
+  BSM_TRY(bsm_op_charge(cx, bsm_tensor_numel(*out), k,
+                        bsm_dtype_is_complex(a->dtype) ? 4 : 1));
+  if (bsm_dtype_is_integral(a->dtype, true)) {
+    return integer_product(cx, a, b, *out);
   }
   if (bsm_dtype_is_complex(a->dtype)) return complex_product(cx, a, b, *out);
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
