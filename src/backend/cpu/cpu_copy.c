@@ -17,6 +17,23 @@
 
 typedef enum mode { STRIDED, TRANSPOSE, CONVERT, CONVERT_BLOCKS } mode;
 
+/* Transposition of dimensions `row` (of x: stride 1) and the last one. */
+typedef struct squares {
+  bsm_cpu_space outer;
+  int64_t rows, columns, x_stride, y_stride;
+  /* A unit is a block of rows of one square, or several small squares. */
+  int64_t block_rows, row_blocks, count;
+} squares;
+
+/* Conversion of blocks: all of the space below one element. */
+typedef struct blocks {
+  bsm_cpu_space one;
+  bsm_cpu_block block;
+  bsm_cpu_view in, out;
+  bsm_cpu_piece piece; /* the first one */
+  int64_t ranges;      /* pieces of a range of its level */
+} blocks;
+
 typedef struct copy {
   bsm_cpu_impl base;
   mode mode;
@@ -24,65 +41,84 @@ typedef struct copy {
   bsm_dtype from, to;
   int64_t element;
   const bsm_k_rows *rows;
-  /* Transposition of dimensions `row` (of x: stride 1) and the last one. */
-  bsm_cpu_space outer;
-  int64_t t_rows, t_columns, x_stride, y_stride;
-  /* A unit is a block of rows of one square, or several small squares. */
-  int64_t block_rows, row_blocks, squares;
-  /* Conversion of blocks: all of the space below one element. */
-  bsm_cpu_space one;
-  bsm_cpu_block block;
-  bsm_cpu_view in, out;
-  bsm_cpu_piece piece; /* the first one */
-  int64_t ranges;      /* pieces of a range of its level */
+  const squares *squares; /* of TRANSPOSE */
+  const blocks *blocks;   /* of CONVERT_BLOCKS */
 } copy;
 
-/* Splits the space into squares to transpose, if it is made of such. */
-static bool find_transposition(copy *c, int threads) {
-  const bsm_cpu_space *s = &c->space;
+/* The dimension along which the input is contiguous, while the output is along
+ * the last one: squares of the two are transposed. -1: there is none. */
+static int32_t transposed_dimension(const bsm_cpu_space *s) {
   const int32_t last = s->rank - 1;
   if (s->count == 0 || s->strides[0][last] != 1 || s->strides[1][last] == 1) {
-    return false;
+    return -1;
   }
   for (int32_t i = 0; i < last; i++) {
-    if (s->strides[1][i] != 1 || s->dims[i] < 8) continue;
-    c->t_rows = s->dims[i];
-    c->t_columns = s->dims[last];
-    c->x_stride = s->strides[1][last];
-    c->y_stride = s->strides[0][i];
-    c->outer = *s;
-    c->outer.dims[i] = c->outer.dims[last] = 1;
-    bsm_cpu_space_reduce(&c->outer, false);
-    c->block_rows = bsm_cpu_max(TRANSPOSE_ROWS, UNIT / 8 / c->t_columns);
-    if (c->x_stride > c->y_stride) {
-      const int64_t share = c->outer.count * c->t_rows / BLOCKS / threads;
-      c->block_rows = bsm_cpu_max(
-          c->block_rows,
-          bsm_cpu_min(bsm_cpu_round_up(share, TRANSPOSE_ROWS), TRANSPOSE_PAGE));
-    }
-    c->row_blocks = bsm_cpu_div_up(c->t_rows, c->block_rows);
-    c->squares = c->row_blocks > 1
-                     ? 1
-                     : bsm_cpu_max(1, UNIT / 4 / (c->t_rows * c->t_columns));
-    return true;
+    if (s->strides[1][i] == 1 && s->dims[i] >= 8) return i;
   }
-  return false;
+  return -1;
+}
+
+/* Splits the space into squares of dimension `row` and the last one. */
+static void prepare_squares(const bsm_cpu_space *s, int32_t row, int threads,
+                            squares *q) {
+  const int32_t last = s->rank - 1;
+  q->rows = s->dims[row];
+  q->columns = s->dims[last];
+  q->x_stride = s->strides[1][last];
+  q->y_stride = s->strides[0][row];
+  q->outer = *s;
+  q->outer.dims[row] = q->outer.dims[last] = 1;
+  bsm_cpu_space_reduce(&q->outer, false);
+  q->block_rows = bsm_cpu_max(TRANSPOSE_ROWS, UNIT / 8 / q->columns);
+  if (q->x_stride > q->y_stride) {
+    const int64_t share = q->outer.count * q->rows / BLOCKS / threads;
+    q->block_rows = bsm_cpu_max(
+        q->block_rows,
+        bsm_cpu_min(bsm_cpu_round_up(share, TRANSPOSE_ROWS), TRANSPOSE_PAGE));
+  }
+  q->row_blocks = bsm_cpu_div_up(q->rows, q->block_rows);
+  q->count =
+      q->row_blocks > 1 ? 1 : bsm_cpu_max(1, UNIT / 4 / (q->rows * q->columns));
 }
 
 /* Pieces of the space, loaded as if they were a row. */
-static void prepare_blocks(copy *c) {
+static void prepare_blocks(const copy *c, blocks *b) {
   const bsm_cpu_space *s = &c->space;
-  c->one = (bsm_cpu_space){.rank = 1, .operands = 2, .count = 1, .dims = {1}};
-  c->in = (bsm_cpu_view){
-      &c->one, s, 1, c->from, bsm_cpu_class_of(c->from), BSM_CPU_BLOCK_ROOM,
+  b->one = (bsm_cpu_space){.rank = 1, .operands = 2, .count = 1, .dims = {1}};
+  b->in = (bsm_cpu_view){
+      &b->one, s, 1, c->from, bsm_cpu_class_of(c->from), BSM_CPU_BLOCK_ROOM,
       c->rows};
-  c->out = c->in;
-  c->out.operand = 0;
-  c->out.dtype = c->to;
-  c->out.piece = bsm_cpu_class_of(c->to);
-  bsm_cpu_block_seek(&c->one, 0, 1, &c->block);
-  bsm_cpu_piece_first(&c->in, &c->block, &c->piece);
-  c->ranges = bsm_cpu_div_up(s->dims[c->piece.level], c->piece.most);
+  b->out = b->in;
+  b->out.operand = 0;
+  b->out.dtype = c->to;
+  b->out.piece = bsm_cpu_class_of(c->to);
+  bsm_cpu_block_seek(&b->one, 0, 1, &b->block);
+  bsm_cpu_piece_first(&b->in, &b->block, &b->piece);
+  b->ranges = bsm_cpu_div_up(s->dims[b->piece.level], b->piece.most);
+}
+
+/* What the mode needs, which is more than the rest: a plan may have very many
+ * copies. */
+static bsm_status prepare_mode(const bsm_cpu_prepare *p, copy *c, bool along) {
+  const int32_t row = c->from == c->to ? transposed_dimension(&c->space) : -1;
+  if (row >= 0) {
+    squares *q = BSM_NEW(p->arena, squares);
+    BSM_TRY_ALLOC(q);
+    prepare_squares(&c->space, row, p->threads, q);
+    c->squares = q;
+    c->mode = TRANSPOSE;
+  } else if (c->from == c->to) {
+    c->mode = STRIDED;
+  } else if (along || c->space.count == 0) {
+    c->mode = CONVERT;
+  } else {
+    blocks *b = BSM_NEW(p->arena, blocks);
+    BSM_TRY_ALLOC(b);
+    prepare_blocks(c, b);
+    c->blocks = b;
+    c->mode = CONVERT_BLOCKS;
+  }
+  return BSM_OK;
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
@@ -99,16 +135,10 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const int32_t last = c->space.rank - 1;
   const bool along =
       c->space.strides[0][last] == 1 && c->space.strides[1][last] == 1;
-  uint64_t bytes = 0;
-  if (c->from == c->to) {
-    c->mode = find_transposition(c, p->threads) ? TRANSPOSE : STRIDED;
-  } else if (along || c->space.count == 0) {
-    c->mode = CONVERT;
-  } else {
-    c->mode = CONVERT_BLOCKS;
-    prepare_blocks(c);
-    bytes = 2 * bsm_cpu_block_bytes(BSM_CPU_BLOCK_ROOM);
-  }
+  BSM_TRY(prepare_mode(p, c, along));
+  const uint64_t bytes = c->mode == CONVERT_BLOCKS
+                             ? 2 * bsm_cpu_block_bytes(BSM_CPU_BLOCK_ROOM)
+                             : 0;
   c->base.description = c->mode == STRIDED     ? "strided"
                         : c->mode == TRANSPOSE ? "transpose"
                                                : "convert";
@@ -165,18 +195,19 @@ static void rows_unit(void *arg, int64_t unit, int slot) {
 static void transpose_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const copy *c = w->c;
-  const int64_t row = unit % c->row_blocks * c->block_rows;
-  const int64_t first = unit / c->row_blocks * c->squares;
-  const int64_t end = bsm_cpu_min(first + c->squares, c->outer.count);
+  const squares *q = c->squares;
+  const int64_t row = unit % q->row_blocks * q->block_rows;
+  const int64_t first = unit / q->row_blocks * q->count;
+  const int64_t end = bsm_cpu_min(first + q->count, q->outer.count);
   bsm_cpu_cursor at;
   (void)slot;
-  bsm_cpu_seek(&c->outer, first, &at);
+  bsm_cpu_seek(&q->outer, first, &at);
   for (int64_t i = first; i < end; i++) {
     bsm_cpu_transpose(
         c->rows, c->element, w->x + (at.offset[1] + row) * c->element,
-        c->x_stride, w->y + (at.offset[0] + row * c->y_stride) * c->element,
-        c->y_stride, bsm_cpu_min(c->block_rows, c->t_rows - row), c->t_columns);
-    bsm_cpu_advance(&c->outer, &at, 1);
+        q->x_stride, w->y + (at.offset[0] + row * q->y_stride) * c->element,
+        q->y_stride, bsm_cpu_min(q->block_rows, q->rows - row), q->columns);
+    bsm_cpu_advance(&q->outer, &at, 1);
   }
 }
 
@@ -184,19 +215,20 @@ static void transpose_unit(void *arg, int64_t unit, int slot) {
 static void blocks_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const copy *c = w->c;
-  const int64_t size = c->space.dims[c->piece.level];
-  const int64_t first = unit % c->ranges * c->piece.most;
+  const blocks *b = c->blocks;
+  const int64_t size = c->space.dims[b->piece.level];
+  const int64_t first = unit % b->ranges * b->piece.most;
   uint8_t *loaded = w->scratch + (size_t)slot * w->slot_size;
   uint8_t *cast = loaded + bsm_cpu_block_bytes(BSM_CPU_BLOCK_ROOM);
-  bsm_cpu_piece p = c->piece;
+  bsm_cpu_piece p = b->piece;
   int64_t stride;
-  bsm_cpu_seek(&c->space, (unit / c->ranges * size + first) * p.inner, &p.at);
+  bsm_cpu_seek(&c->space, (unit / b->ranges * size + first) * p.inner, &p.at);
   p.length = bsm_cpu_min(p.most, size - first);
   p.count = p.length * p.inner;
   const void *x =
-      bsm_cpu_block_load(&c->in, w->x, &c->block, &p, loaded, &stride);
-  bsm_cpu_cast(c->in.piece, x, c->to, cast, p.count);
-  bsm_cpu_block_store(&c->out, w->y, &c->block, &p, cast);
+      bsm_cpu_block_load(&b->in, w->x, &b->block, &p, loaded, &stride);
+  bsm_cpu_cast(b->in.piece, x, c->to, cast, p.count);
+  bsm_cpu_block_store(&b->out, w->y, &b->block, &p, cast);
 }
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
@@ -206,12 +238,14 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
             prepared->scratch_size / (size_t)c->base.slots};
   if (c->space.count == 0) return BSM_OK;
   if (c->mode == TRANSPOSE) {
+    const squares *q = c->squares;
     bsm_cpu_parallel(r, c->base.slots,
-                     bsm_cpu_div_up(c->outer.count, c->squares) * c->row_blocks,
+                     bsm_cpu_div_up(q->outer.count, q->count) * q->row_blocks,
                      transpose_unit, &w);
   } else if (c->mode == CONVERT_BLOCKS) {
-    const int64_t range = c->space.dims[c->piece.level] * c->piece.inner;
-    bsm_cpu_parallel(r, c->base.slots, c->space.count / range * c->ranges,
+    const blocks *b = c->blocks;
+    const int64_t range = c->space.dims[b->piece.level] * b->piece.inner;
+    bsm_cpu_parallel(r, c->base.slots, c->space.count / range * b->ranges,
                      blocks_unit, &w);
   } else {
     bsm_cpu_parallel(r, c->base.slots, bsm_cpu_div_up(c->space.count, UNIT),
