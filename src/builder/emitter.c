@@ -124,7 +124,7 @@ static bsm_status touch(bsm_emitter *e, uint32_t tensor, uint32_t step) {
 bsm_status bsm_build_step(bsm_emitter *e, const bsm_step_spec *spec,
                           bsm_plan_step **out) {
   const uint32_t index = (uint32_t)e->steps.len;
-  const size_t size = bsm_step_params_size(spec->kind);
+  const size_t size = bsm_step_params_used(spec->kind, spec->params);
   if (spec->input_count > BSM_STEP_MAX_TENSORS ||
       spec->output_count > BSM_STEP_MAX_TENSORS) {
     return BSM_FAIL(BSM_LIMIT, "step %s has %u inputs and %u outputs",

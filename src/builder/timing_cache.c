@@ -197,7 +197,8 @@ uint64_t bsm_timing_key(const bsm_plan *plan, const bsm_plan_step *step,
                            conditions->timer, (int32_t)step->input_count,
                            (int32_t)step->precision};
   uint64_t key = bsm_hash64(head, sizeof(head), 0);
-  key = bsm_hash64(step->params, bsm_step_params_size(step->kind), key);
+  key = bsm_hash64(step->params, bsm_step_params_used(step->kind, step->params),
+                   key);
   for (uint32_t i = 0; i < step->input_count; i++) {
     key = hash_tensor(&plan->tensors[step->inputs[i]], key);
   }

@@ -2,6 +2,8 @@
 /* Plans: names of kinds, extents of tensors, the text dump. */
 #include "engine/plan.h"
 
+#include <stddef.h>
+
 #include <inttypes.h>
 
 #include "base/checked.h"
@@ -29,6 +31,13 @@ size_t bsm_step_params_size(bsm_step_kind kind) {
 #undef X
   }
   return 0;
+}
+
+size_t bsm_step_params_used(bsm_step_kind kind, const bsm_step_params *params) {
+  if (kind != BSM_STEP_ELEMENT_WISE) return bsm_step_params_size(kind);
+  const bsm_step_element_wise *p = &params->element_wise;
+  return offsetof(bsm_step_element_wise, program) +
+         (size_t)p->instruction_count * sizeof(p->program[0]);
 }
 
 bool bsm_step_kind_is_of_devices(bsm_step_kind kind) {

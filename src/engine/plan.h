@@ -525,6 +525,9 @@ const char *bsm_step_kind_name(bsm_step_kind kind); /* NULL when unknown */
 bool bsm_step_kind_is_of_devices(bsm_step_kind kind);
 /* Size of the params of a kind; 0 when unknown. */
 size_t bsm_step_params_size(bsm_step_kind kind);
+/* Size of what is used of them: all but the end of an element-wise program. A
+ * step need not have more. */
+size_t bsm_step_params_used(bsm_step_kind kind, const bsm_step_params *params);
 
 /* Bytes from the first to one past the last element that sizes and strides
  * reach; 0 for empty tensors. false on overflow. */

@@ -88,8 +88,8 @@ static bsm_status get_params(bsm_byte_reader *r, bsm_plan_step *step) {
   if ((stored < fixed && !older) || stored > full) {
     return BSM_FAIL(BSM_CORRUPT, "%" PRIu32 " bytes of parameters", stored);
   }
-  bsm_step_params *params =
-      bsm_arena_alloc(r->arena, full, _Alignof(bsm_step_params));
+  bsm_step_params *params = bsm_arena_alloc(
+      r->arena, stored > fixed ? stored : fixed, _Alignof(bsm_step_params));
   BSM_TRY_ALLOC(params);
   BSM_TRY(bsm_read(r, params, stored, "parameters"));
   if (step->kind == BSM_STEP_ELEMENT_WISE) {

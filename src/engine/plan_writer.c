@@ -28,16 +28,6 @@ static void put_tensor(bsm_text *out, const bsm_plan_tensor *t) {
   bsm_put_u32(out, (uint32_t)t->space); /* 8.1 */
 }
 
-/* Only the used instructions of an element-wise program are written. */
-static size_t stored_params_size(const bsm_plan_step *step) {
-  if (step->kind != BSM_STEP_ELEMENT_WISE) {
-    return bsm_step_params_size(step->kind);
-  }
-  const bsm_step_element_wise *p = &step->params->element_wise;
-  return offsetof(bsm_step_element_wise, program) +
-         (size_t)p->instruction_count * sizeof(p->program[0]);
-}
-
 static void put_aten_call(bsm_text *out, const bsm_step_aten_call *call) {
   bsm_put_string(out, call->op);
   bsm_put_u32(out, call->result_count);
@@ -70,7 +60,7 @@ static void put_step(bsm_text *out, const bsm_plan_step *step) {
     put_aten_call(out, &step->params->aten_call);
     return;
   }
-  const size_t size = stored_params_size(step);
+  const size_t size = bsm_step_params_used(step->kind, step->params);
   bsm_put_u32(out, (uint32_t)size);
   bsm_put(out, step->params, size);
 }
