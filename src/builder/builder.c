@@ -11,7 +11,29 @@
 #include "builder/passes.h"
 #include "builder/uses.h"
 
+/* Room for what most plans have: vectors that grow leave their old memory
+ * behind until the plan is done. */
+static bsm_status make_room(bsm_emitter *e) {
+  size_t tensors = e->net->inputs.len + e->net->outputs.len, steps = 0;
+  for (size_t i = 0; i < e->net->layers.len; i++) {
+    const bsm_layer *layer = e->net->layers.items[i];
+    if (layer->removed) continue;
+    tensors += layer->outputs.len;
+    steps++;
+  }
+  e->tensors.items = BSM_NEW_ARRAY(e->scratch, bsm_build_tensor, tensors + 8);
+  e->buffers.items = BSM_NEW_ARRAY(e->scratch, bsm_buffer, tensors + 8);
+  e->steps.items = BSM_NEW_ARRAY(e->scratch, bsm_plan_step, steps + 8);
+  if (!e->tensors.items || !e->buffers.items || !e->steps.items) {
+    return BSM_FAIL_OOM();
+  }
+  e->tensors.cap = e->buffers.cap = tensors + 8;
+  e->steps.cap = steps + 8;
+  return BSM_OK;
+}
+
 static bsm_status init_emitter(bsm_emitter *e) {
+  BSM_TRY(make_room(e));
   const size_t n = e->net->tensors.len + 1;
   for (int s = 0; s < BSM_MEMORY_SPACES; s++) {
     uint32_t **tables[] = {&e->values[s], &e->relaids[s][0], &e->relaids[s][1]};

@@ -12,6 +12,9 @@
  * grows a single buffer. Inputs that cannot be moved are copied. */
 #include "builder/emit_internal.h"
 
+/* Inputs whose layouts a concatenation tries. */
+#define MAX_TRIED 64
+
 /* Inputs with shorter runs are copied: steps would write single elements far
  * apart. */
 #define MIN_RUN_BYTES 16
@@ -245,12 +248,14 @@ static int64_t cost_of(const bsm_emitter *e, const bsm_layer *layer,
 }
 
 /* Chooses the cheapest layout: row-major, channels last, or the order of an
- * input. */
+ * input: of the first ones, as each is compared with all inputs. */
 static bsm_layout choose_layout(const bsm_emitter *e, const bsm_layer *layer) {
   const bsm_itensor *y = layer->outputs.items[0];
   bsm_layout best = bsm_layout_contiguous(y->dims);
   int64_t best_cost = cost_of(e, layer, &best);
-  for (size_t i = 0; i <= layer->inputs.len && best_cost > 0; i++) {
+  const size_t inputs = layer->inputs.len;
+  const size_t tried = inputs < MAX_TRIED ? inputs : MAX_TRIED;
+  for (size_t i = 0; i <= tried && best_cost > 0; i++) {
     bsm_layout layout;
     if (i == 0) {
       if (y->dims.rank < 3 || y->dims.rank > 5) continue;
