@@ -35,14 +35,65 @@ static bsm_status check_effect(const bsm_abstract_run *run,
              : BSM_FAIL(BSM_UNSUPPORTED, "%s has effects", i->name);
 }
 
+bool bsm_abstract_is_argument(const bsm_ivalue *value, const bsm_ivalue *args,
+                              size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (bsm_iv_is_container(&args[i]) &&
+        args[i].u.container == value->u.container) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool contains(const bsm_ivalue *v, const void *container) {
+  if (!bsm_iv_is_container(v)) return false;
+  if (v->u.container == container) return true;
+  const bsm_iv_parts parts = bsm_iv_parts_of(v);
+  for (size_t i = 0; i < parts.len; i++) {
+    if (contains(&parts.items[i], container)) return true;
+  }
+  return false;
+}
+
+/* What looks into values has to end: an op that changes a list may put it into
+ * itself, and what one takes out of it may be too deep. What was in the list
+ * before is not looked at again, as the list may grow with each call. */
+static bsm_status check_change(const bsm_ivalue *args, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    if (!bsm_iv_is_container(&args[i])) continue;
+    BSM_TRY(bsm_program_check_nested(&args[i], 1));
+    if (contains(&args[i], args[0].u.container)) {
+      return BSM_FAIL(BSM_LIMIT, "a value is put into itself");
+    }
+  }
+  return BSM_OK;
+}
+
+static bsm_status check_results(const bsm_ivalue *outs, size_t out_count,
+                                const bsm_ivalue *args, size_t count) {
+  for (size_t k = 0; k < out_count; k++) {
+    if (bsm_iv_is_container(&outs[k]) &&
+        !bsm_abstract_is_argument(&outs[k], args, count)) {
+      BSM_TRY(bsm_program_check_nested(&outs[k], 1));
+    }
+  }
+  return BSM_OK;
+}
+
 static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
                            const bsm_ivalue *args) {
   const bsm_aten_op *op = bsm_aten_find(run->aten, bsm_str_of(i->name));
   if (!op || (op->flags & BSM_ATEN_INPLACE)) {
     return BSM_FAIL(BSM_UNSUPPORTED, "%s cannot be planned", i->name);
   }
-  BSM_TRY(bsm_program_check_nested(args, i->input_count));
-  if (op->flags & BSM_ATEN_EFFECT) BSM_TRY(check_effect(run, i, args));
+  if (!(op->flags & BSM_ATEN_PASSES_ON)) {
+    BSM_TRY(bsm_program_check_nested(args, i->input_count));
+  }
+  if (op->flags & BSM_ATEN_EFFECT) {
+    BSM_TRY(check_effect(run, i, args));
+    BSM_TRY(check_change(args, i->input_count));
+  }
   bsm_op_ctx cx = {.arena = run->walker.arena,
                    .no_data = bsm_aten_may_draw(op),
                    .max_tensor_bytes = bsm_iv_any(args, i->input_count, is_meta)
@@ -53,8 +104,7 @@ static bsm_status run_call(bsm_abstract_run *run, const bsm_instruction *i,
       BSM_NEW_ARRAY(run->walker.arena, bsm_ivalue, i->output_count + (size_t)1);
   BSM_TRY_ALLOC(outs);
   BSM_TRY(bsm_aten_call(&cx, op, args, i->input_count, outs, i->output_count));
-  /* An op that changes a list may have put the list into itself. */
-  BSM_TRY(bsm_program_check_nested(outs, i->output_count));
+  BSM_TRY(check_results(outs, i->output_count, args, i->input_count));
   if (run->call && bsm_iv_any(outs, i->output_count, is_meta)) {
     BSM_TRY(run->call(run->user, i, args, outs));
   }

@@ -27,6 +27,11 @@ typedef struct bsm_abstract_run {
   bsm_work_budget work; /* of what does not depend on inputs */
 } bsm_abstract_run;
 
+/* Whether a container is one of a call's arguments: what the op did to it, it
+ * did with what it was given. */
+bool bsm_abstract_is_argument(const bsm_ivalue *value, const bsm_ivalue *args,
+                              size_t count);
+
 /* Makes the registers of constants known and all others unknown. The caller has
  * set the other fields, and the walker's program, arena and budget. */
 BSM_NODISCARD bsm_status bsm_abstract_start(

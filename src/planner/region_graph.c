@@ -4,6 +4,8 @@
  */
 #include "planner/region_graph.h"
 
+#include "aten/ivalue_parts.h"
+
 /* Bytes of one tensor: see largest_tensor(). */
 #define SMALL_TENSOR ((uint64_t)1 << 30)
 #define MAX_TENSOR ((uint64_t)16 << 30)
@@ -138,6 +140,15 @@ static bool is_new(const graph_builder *g, const bsm_ivalue *out) {
          !bsm_ptrmap_get(&g->values, out->u.tensor);
 }
 
+/* A list that a call was given has in it what other calls made. It is not
+ * looked at, as it may grow with each call. */
+static bool is_new_of(const graph_builder *g, const bsm_instruction *i,
+                      const bsm_ivalue *args, const bsm_ivalue *out) {
+  return !(bsm_iv_is_container(out) &&
+           bsm_abstract_is_argument(out, args, i->input_count)) &&
+         is_new(g, out);
+}
+
 static bsm_status add_call(void *user, const bsm_instruction *i,
                            const bsm_ivalue *args, const bsm_ivalue *outs) {
   graph_builder *g = user;
@@ -145,7 +156,7 @@ static bsm_status add_call(void *user, const bsm_instruction *i,
   bsm_node *node;
   bool needed = false;
   for (uint32_t k = 0; k < i->output_count; k++) {
-    needed = needed || is_new(g, &outs[k]);
+    needed = needed || is_new_of(g, i, args, &outs[k]);
   }
   if (!needed) return BSM_OK;
   BSM_TRY(bsm_schema_table_find(g->cx->schemas, bsm_str_of(i->name), &schema));
@@ -170,7 +181,8 @@ static bsm_status add_call(void *user, const bsm_instruction *i,
     BSM_TRY(add_output(g, node, schema, k, &outs[k]));
   }
   for (uint32_t k = 0; k < i->output_count; k++) {
-    if (outs[k].tag != BSM_IVALUE_LIST || !is_new(g, &outs[k])) continue;
+    if (outs[k].tag != BSM_IVALUE_LIST) continue;
+    if (!is_new_of(g, i, args, &outs[k])) continue;
     BSM_TRY(bind_list(g, bsm_node_out(node, k), outs[k].u.list));
   }
   return BSM_OK;
