@@ -169,7 +169,8 @@ def compile(model: Any, inputs: Any = ..., precision: _Precisions = ...,
             metadata: Optional[Mapping[str, str]] = ...,
             prefer_size: bool = ...,
             progress: Optional[Callable[[str, int, int], Any]] = ...,
-            calibration: Union[None, Calibration, _Path] = ...) -> Engine: ...
+            calibration: Union[None, Calibration, _Path] = ...,
+            max_memory: int = ..., max_work: int = ...) -> Engine: ...
 
 class CalibratedRange(NamedTuple):
     tensor: str

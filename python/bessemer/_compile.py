@@ -65,14 +65,15 @@ def _torch_kind(model):
     return "module" if isinstance(model, torch.nn.Module) else None
 
 
-def _open(source, name, state_as_output, model_name):
+def _open(source, name, state_as_output, model_name, limits):
     """A Module from a path or from bytes."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _core.Module(path="", data=bytes(source), name=name,
                             level=_log.level(), state_as_output=state_as_output,
-                            model_name=model_name)
+                            model_name=model_name, **limits)
     return _core.Module(path=os.fspath(source), level=_log.level(),
-                        state_as_output=state_as_output, model_name=model_name)
+                        state_as_output=state_as_output, model_name=model_name,
+                        **limits)
 
 
 _TRY_ANOTHER_WAY = (UnsupportedError, RaisedError, DataDependentError,
@@ -105,10 +106,12 @@ _TITLES = {"export": "torch.export", "script": "torch.jit.script",
            "trace": "torch.jit.trace"}
 
 
-def with_module(model, inputs, frontend, state_as_output, model_name, use):
-    """Opens `model`, whatever it is, and gives the Module to `use`."""
+def with_module(model, inputs, frontend, state_as_output, model_name, use,
+                **limits):
+    """Opens `model`, whatever it is, and gives the Module to `use`. `limits`:
+    max_memory and max_work, 0 for the defaults."""
     def opened(source, name="the model"):
-        return use(_open(source, name, state_as_output, model_name))
+        return use(_open(source, name, state_as_output, model_name, limits))
 
     kind = _torch_kind(model)
     if kind == "script":
@@ -182,7 +185,8 @@ def _make(model, given, use):
         model, arguments, given["frontend"], given["state_as_output"],
         given["model_name"],
         lambda module: use(module, dict(
-            options, inputs=_inputs.specs(arguments))))
+            options, inputs=_inputs.specs(arguments))),
+        max_memory=given["max_memory"], max_work=given["max_work"])
     return Engine(core, given["threads"])
 
 
@@ -210,7 +214,8 @@ def compile(model, inputs=None, precision=None, target=None, *,
             fallback_ops=(), fallback_modules=(), min_block_size=0,
             state_as_output=False, model_name=None, reference=None,
             weight_only=None, weight_rows=0, metadata=None,
-            prefer_size=False, progress=None, calibration=None):
+            prefer_size=False, progress=None, calibration=None, max_memory=0,
+            max_work=0):
     """Compiles a model into an Engine.
 
     model       the path or bytes of a TorchScript archive, of a program of
@@ -264,6 +269,10 @@ def compile(model, inputs=None, precision=None, target=None, *,
     calibration                 what `calibrate` made, or the path of its file:
                                 layers compute in int8 by it, which `precision`
                                 has to allow
+    max_memory                  bytes that reading and compiling the model may
+                                take; 0: 60 MiB and 64 times the file
+    max_work                    multiply-adds, and visits of elements, for what
+                                is constant; 0: 2^27 and 1000 for each byte
 
     UnsupportedError: something in the model cannot run in an engine; the
     message names all of it. InvalidArgumentError: inputs contradict the model.

@@ -11,25 +11,32 @@ typedef struct module {
   PyObject *bytes; /* what it was read from, or NULL */
 } module;
 
-/* Module(path, data, name, level, state_as_output, model_name) */
+/* Module(path, data, name, level, state_as_output, model_name, max_memory,
+ * max_work) */
 static int module_init(PyObject *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {
-      "path", "data", "name", "level", "state_as_output", "model_name", NULL};
+      "path",       "data",       "name",     "level", "state_as_output",
+      "model_name", "max_memory", "max_work", NULL};
   module *m = (module *)self;
   PyObject *path = NULL, *data = Py_None;
   const char *name = "the model", *model_name = NULL;
   int level = 1, state = 0;
+  unsigned long long max_memory = 0, max_work = 0;
+  bsm_limits limits = BSM_LIMITS_INIT;
   bsm_module_options options = BSM_MODULE_OPTIONS_INIT;
   bsm_status status;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|Osipz", names,
-                                   PyUnicode_FSConverter, &path, &data, &name,
-                                   &level, &state, &model_name)) {
+  if (!PyArg_ParseTupleAndKeywords(
+          args, kwargs, "O&|OsipzKK", names, PyUnicode_FSConverter, &path,
+          &data, &name, &level, &state, &model_name, &max_memory, &max_work)) {
     return -1;
   }
   m->logger = bsmpy_logger(level);
   options.logger = &m->logger;
   options.state_as_output = state;
   options.model_name = model_name;
+  limits.max_memory_bytes = max_memory;
+  limits.max_work = max_work;
+  options.limits = &limits;
   if (data == Py_None) {
     const char *file = PyBytes_AsString(path);
     Py_BEGIN_ALLOW_THREADS status = bsm_module_load(file, &options, &m->module);

@@ -229,6 +229,13 @@ def test_metadata_of_ones_own(digits, tmp_path):
         bessemer.compile(digits, metadata={"builder.version": "mine"})
 
 
+def test_limits(digits):
+    with pytest.raises(bessemer.LimitError, match="max_memory_bytes"):
+        bessemer.compile(digits, timing=False, max_memory=100_000)
+    bessemer.compile(digits, timing=False, max_memory=1 << 30,
+                     max_work=1 << 30)
+
+
 def test_misspelt_arguments(engine, images):
     name = engine.parameters[0]
     with pytest.raises(TypeError, match=f"perhaps '{name}'"):

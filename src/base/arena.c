@@ -16,6 +16,7 @@
 
 #include "base/allocate.h"
 #include "base/checked.h"
+#include "base/memory_guard.h"
 #include "base/sanitized.h"
 
 #if BSM_HAS_ASAN
@@ -45,12 +46,23 @@ void bsm_arena_init(bsm_arena *arena, const bsm_allocator *allocator) {
   *arena = (bsm_arena){.allocator = allocator};
 }
 
+void bsm_arena_init_like(bsm_arena *arena, const bsm_arena *like) {
+  *arena = (bsm_arena){.allocator = like->allocator, .guard = like->guard};
+}
+
+void bsm_arena_set_guard(bsm_arena *arena, bsm_memory_guard *guard) {
+  if (arena->guard) arena->guard->used -= arena->total;
+  arena->guard = guard;
+  if (guard) guard->used += arena->total;
+}
+
 /* Releases the chunks in front of `stop`. */
 static void pop_chunks(bsm_arena *arena, const bsm_arena_chunk *stop) {
   while (arena->chunks && arena->chunks != stop) {
     bsm_arena_chunk *chunk = arena->chunks;
     arena->chunks = chunk->next;
     arena->total -= sizeof(*chunk) + chunk->size;
+    if (arena->guard) arena->guard->used -= sizeof(*chunk) + chunk->size;
     UNPOISON(chunk->data, chunk->size);
     bsm_deallocate(arena->allocator, chunk);
   }
@@ -62,7 +74,7 @@ void bsm_arena_take(bsm_arena *to, bsm_arena *from) {
   while (*last) last = &(*last)->next;
   *last = from->chunks;
   to->total += from->total;
-  bsm_arena_init(from, from->allocator);
+  bsm_arena_init_like(from, from);
 }
 
 void bsm_arena_destroy(bsm_arena *arena) {
@@ -72,9 +84,13 @@ void bsm_arena_destroy(bsm_arena *arena) {
 static bsm_arena_chunk *push_chunk(bsm_arena *arena, size_t size) {
   size_t whole;
   if (!bsm_size_add(size, sizeof(bsm_arena_chunk), &whole)) return NULL;
+  if (arena->guard && !bsm_memory_guard_allows(arena->guard, whole)) {
+    return NULL;
+  }
   bsm_arena_chunk *chunk =
       bsm_allocate(arena->allocator, whole, CHUNK_ALIGNMENT);
   if (!chunk) return NULL;
+  if (arena->guard) arena->guard->used += whole;
   *chunk = (bsm_arena_chunk){.next = arena->chunks, .size = size};
   POISON(chunk->data, size);
   arena->chunks = chunk;

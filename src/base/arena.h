@@ -17,11 +17,15 @@
 #include "bessemer/status.h"
 
 typedef struct bsm_arena_chunk bsm_arena_chunk;
+struct bsm_memory_guard;
 
 typedef struct bsm_arena {
   const bsm_allocator *allocator; /* NULL: malloc */
   bsm_arena_chunk *chunks;        /* newest first */
   size_t total;                   /* bytes taken from the allocator */
+  /* Counts and limits them (base/memory_guard.h), though they are not of its
+   * allocator and may outlive it; NULL: nobody does. */
+  struct bsm_memory_guard *guard;
 } bsm_arena;
 
 typedef struct bsm_arena_mark {
@@ -30,6 +34,10 @@ typedef struct bsm_arena_mark {
 } bsm_arena_mark;
 
 void bsm_arena_init(bsm_arena *arena, const bsm_allocator *allocator);
+/* With the allocator and the guard of another arena. */
+void bsm_arena_init_like(bsm_arena *arena, const bsm_arena *like);
+/* From now on `guard` counts what the arena has; NULL: nobody does any more. */
+void bsm_arena_set_guard(bsm_arena *arena, struct bsm_memory_guard *guard);
 
 /* Releases everything; the arena is then empty and usable again. */
 void bsm_arena_destroy(bsm_arena *arena);
@@ -42,7 +50,7 @@ void *bsm_arena_alloc_array(bsm_arena *arena, size_t count, size_t size,
                             size_t alignment);
 
 /* Moves all memory of `from`, which is then empty, to `to`: it stays where it
- * is and lives as long as `to`. Both have the same allocator. */
+ * is and lives as long as `to`. Both have the same allocator and guard. */
 void bsm_arena_take(bsm_arena *to, bsm_arena *from);
 
 bsm_arena_mark bsm_arena_get_mark(const bsm_arena *arena);

@@ -25,10 +25,7 @@ static void *guarded_alloc(void *user, size_t size, size_t alignment) {
       !bsm_size_add(size, room, &total)) {
     return NULL;
   }
-  if (g->used > g->limit || total > g->limit - g->used) {
-    g->refused = true;
-    return NULL;
-  }
+  if (!bsm_memory_guard_allows(g, total)) return NULL;
   uint8_t *base = bsm_allocate(g->base, total, unit);
   if (!base) return NULL;
   g->used += total;

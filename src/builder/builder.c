@@ -391,7 +391,7 @@ bsm_status bsm_build(bsm_network *net, const bsm_build_options *options,
   bsm_plan *plan = BSM_NEW(arena, bsm_plan);
   BSM_TRY_ALLOC(plan);
   bsm_arena scratch;
-  bsm_arena_init(&scratch, arena->allocator);
+  bsm_arena_init_like(&scratch, arena);
   bsm_emitter e = {
       .net = net, .options = options, .arena = arena, .scratch = &scratch};
   bsm_status status = init_emitter(&e);

@@ -159,6 +159,124 @@ static void loops_in_loops_are_refused(void **state) {
 #endif
 }
 
+/* The limit is one for all that compiling does; what it was doing is said. */
+static void every_stage_counts(void **state) {
+  static const char text[] =
+      "graph(%x : Float(2, 2)):\n"
+      "  %n : NoneType = prim::Constant()\n"
+      "  %one : int = prim::Constant[value=1]()\n"
+      "  %times : int = prim::Constant[value=1500]()\n"
+      "  %true : bool = prim::Constant[value=1]()\n"
+      "  %y : Tensor = prim::Loop(%times, %true, %x)\n"
+      "    block0(%i : int, %u : Tensor):\n"
+      "      %v : Tensor = aten::softmax(%u, %one, %n)\n"
+      "      -> (%true, %v)\n"
+      "  return (%y)\n";
+  static const char *const stages[] = {"reading the model takes more",
+                                       "lowering the model takes more",
+                                       "planning the model takes more"};
+  bool seen[3] = {false};
+  (void)state;
+  uint64_t limit = 1 << 20;
+  bsm_status status = compile(text, limit);
+  while (status && limit < 64 << 20) {
+    assert_int_equal(bsm_status_code(status), BSM_LIMIT);
+    for (int k = 0; k < 3; k++) {
+      seen[k] =
+          seen[k] || strstr(bsm_status_message(status), stages[k]) != NULL;
+    }
+    bsm_status_free(status);
+    limit += limit / 16;
+    status = compile(text, limit);
+  }
+  if (status) fail_msg("%s", bsm_status_message(status));
+  for (int k = 0; k < 3; k++) {
+    if (!seen[k]) fail_msg("never: %s", stages[k]);
+  }
+}
+
+/* What each output and each step takes is little. */
+static void many_outputs_take_little(void **state) {
+  (void)state;
+  const long before = peak();
+  bsm_status status = compile(
+      "graph(%x : Float(2)):\n"
+      "  %n : int = prim::Constant[value=10000]()\n"
+      "  %l : int[] = prim::rangelist(%n)\n"
+      "  return (%l)\n",
+      0);
+  if (status) fail_msg("%s", bsm_status_message(status));
+#ifndef BSM_SANITIZED
+  if (peak() - before > 64 << 10) fail_msg("%ld KiB", peak() - before);
+#else
+  (void)before;
+#endif
+}
+
+/* An input of one dimension, which ranges. */
+static bsm_status compile_ranging(const char *text, int64_t most,
+                                  uint64_t max_memory) {
+  bsm_limits limits = BSM_LIMITS_INIT;
+  bsm_module_options loading = BSM_MODULE_OPTIONS_INIT;
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  bsm_input_spec spec = BSM_INPUT_SPEC_INIT;
+  bsm_module *module = NULL;
+  bsm_engine *engine = NULL;
+  limits.max_memory_bytes = max_memory;
+  loading.limits = &limits;
+  spec.rank = 1;
+  spec.min[0] = 1;
+  spec.opt[0] = 4;
+  spec.max[0] = most;
+  options.inputs = &spec;
+  options.input_count = 1;
+  options.no_timing = true;
+  options.threads = 1;
+  bsm_status status =
+      bsm_module_load_memory(text, strlen(text), "growth", &loading, &module);
+  if (!status) status = bsm_compile(module, &options, &engine);
+  bsm_engine_destroy(engine);
+  bsm_module_destroy(module);
+  return status;
+}
+
+/* Loops that append as often as an input is long, for each time that it is. */
+static void appending_in_loops_is_refused(void **state) {
+  static const char text[] =
+      "graph(%x : Tensor):\n"
+      "  %zero : int = prim::Constant[value=0]()\n"
+      "  %one : int = prim::Constant[value=1]()\n"
+      "  %true : bool = prim::Constant[value=1]()\n"
+      "  %c : int = aten::size(%x, %zero)\n"
+      "  %l : Tensor[] = prim::ListConstruct()\n"
+      "   = prim::Loop(%c, %true)\n"
+      "    block0(%i : int):\n"
+      "       = prim::Loop(%c, %true)\n"
+      "        block0(%j : int):\n"
+      "          %m : int = aten::mul(%i, %j)\n"
+      "          %r : Tensor = aten::add(%x, %x, %m)\n"
+      "          %a : Tensor[] = aten::append(%l, %r)\n"
+      "          -> (%true)\n"
+      "      -> (%true)\n"
+      "  %y : Tensor = aten::stack(%l, %zero)\n"
+      "  return (%y)\n";
+  (void)state;
+  const long before = peak();
+  bsm_status status = compile_ranging(text, 100, 0);
+  if (bsm_status_code(status) != BSM_LIMIT ||
+      !strstr(bsm_status_message(status), "max_memory_bytes")) {
+    fail_msg("%s", status ? bsm_status_message(status) : "compiled");
+  }
+  bsm_status_free(status);
+#ifndef BSM_SANITIZED
+  if (peak() - before > 64 << 10) fail_msg("%ld KiB", peak() - before);
+#else
+  (void)before;
+#endif
+  status = compile_ranging(text, 20, 0);
+  if (status) fail_msg("%s", bsm_status_message(status));
+}
+
 static void a_limit_can_be_set(void **state) {
   (void)state;
   const char *text =
@@ -180,6 +298,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(growth_is_refused),
       cmocka_unit_test(loops_in_loops_are_refused),
+      cmocka_unit_test(many_outputs_take_little),
+      cmocka_unit_test(appending_in_loops_is_refused),
+      cmocka_unit_test(every_stage_counts),
       cmocka_unit_test(a_limit_can_be_set),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ static bool wants_table(const bsm_cpu_ew *e) {
 static bsm_status make_table(const bsm_cpu_prepare *p, bsm_cpu_ew *e) {
   bsm_arena arena;
   uint8_t *table = BSM_NEW_ARRAY(p->arena, uint8_t, BSM_CPU_EW_TABLE);
-  bsm_arena_init(&arena, p->arena->allocator);
+  bsm_arena_init_like(&arena, p->arena);
   const size_t buffers = (size_t)e->registers + 4;
   bsm_cpu_ew_work w = {
       .e = e,

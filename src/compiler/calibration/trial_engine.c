@@ -56,6 +56,7 @@ bsm_status bsm_trial_build(const bsm_trial_source *source,
   *out = (bsm_trial_engine){.threads = c.options->threads};
   bsm_arena_init(&scratch, &module->guard.allocator);
   bsm_arena_init(&arena, c.options->allocator);
+  bsm_arena_set_guard(&arena, &module->guard);
   c.arena = &scratch;
   bsm_status status =
       bsm_graph_to_network(&c, source->ready->lowered->graph,

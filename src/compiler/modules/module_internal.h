@@ -20,6 +20,7 @@ struct bsm_module {
   /* Of all that follows, and of what compiling makes beside the engine. */
   bsm_memory_guard guard;
   size_t max_memory; /* of one call: what earlier ones left does not count */
+  const char *doing; /* what that call does to the model, for messages */
   bsm_arena arena;   /* the IR, also of methods compiled later */
   bsm_ir_ctx *cx;
   const bsm_aten_library *aten; /* with the operators of plug-ins */
@@ -35,7 +36,7 @@ struct bsm_module {
 /* Around each call that adds to the module. */
 void bsm_module_lock(bsm_module *module);
 void bsm_module_unlock(bsm_module *module);
-/* Says so when there was no memory because of the limit. */
+/* Says so, and while what, when there was no memory because of the limit. */
 BSM_NODISCARD bsm_status bsm_module_status(bsm_module *module,
                                            bsm_status status);
 

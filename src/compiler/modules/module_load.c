@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules: loading archives and IR text, and their methods. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/allocate.h"
@@ -101,6 +102,7 @@ static void limit_use(bsm_module *module, const bsm_limits *limits,
 void bsm_module_lock(bsm_module *module) {
   (void)pthread_mutex_lock(&module->lock);
   if (module->lock_depth++ > 0) return;
+  module->doing = "reading";
   module->cx->work.left = module->cx->work.limit;
   module->cx->work.refusals = 0;
   if (!bsm_size_add(module->guard.used, module->max_memory,
@@ -115,9 +117,10 @@ void bsm_module_unlock(bsm_module *module) {
 }
 
 bsm_status bsm_module_status(bsm_module *module, bsm_status status) {
-  return bsm_memory_guard_status(&module->guard, "the model",
-                                 ": raise max_memory_bytes of the limits",
-                                 status);
+  char what[64];
+  snprintf(what, sizeof(what), "%s the model", module->doing);
+  return bsm_memory_guard_status(
+      &module->guard, what, ": raise max_memory_bytes of the limits", status);
 }
 
 uint64_t bsm_module_hash(const bsm_module *module) {
@@ -204,6 +207,7 @@ static bsm_status read_within_limits(bsm_module *module,
                                      const void *data, size_t size,
                                      const bsm_limits *limits) {
   limit_use(module, limits, size);
+  module->doing = "reading";
   contents r = {module, options, data, size};
   return bsm_module_status(module, bsm_call_deeply(read_deeply, &r));
 }

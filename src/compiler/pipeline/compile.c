@@ -108,6 +108,7 @@ static bsm_status plan_regions(const bsm_compilation *c,
       .building = bsm_building_options(c),
       .require_full_compilation = o->require_full_compilation,
       .alone = map->alone,
+      .allocator = c->arena->allocator,
       .least = o->min_block_size,
       .optimal = &record->optimal};
   bool *in_region;
@@ -221,6 +222,7 @@ bsm_status bsm_ready_compilation(bsm_module *module,
   bsm_compilation *c = &out->c;
   *options = *given;
   *c = (bsm_compilation){.module = module, .options = options, .arena = arena};
+  module->doing = "lowering";
   BSM_TRY(check_calibration(module, options));
   BSM_TRY(bsm_check_user_metadata(options));
   out->lowered = BSM_NEW(arena, bsm_lowered);
@@ -240,6 +242,7 @@ bsm_status bsm_ready_compilation(bsm_module *module,
   BSM_TRY(bsm_divide_graph(c, out->lowered, &out->divided));
   BSM_TRY(bsm_place_expected(c, &out->divided, &record->nodes));
   record->lowered = out->lowered;
+  module->doing = "planning";
   return BSM_OK;
 }
 
@@ -321,18 +324,20 @@ static bsm_status compile_module(bsm_module *module,
   bsm_arena engine;
   bsm_plan *plan = NULL;
   bsm_arena_init(&engine, options.allocator);
+  bsm_arena_set_guard(&engine, &module->guard);
   bsm_compilation_record_init(&record, &module->guard.allocator,
                               options.logger);
-  bsm_status status = bsm_module_status(
-      module,
-      compile_to_plan(module, &options, refit, &engine, &record, &plan));
+  bsm_status status =
+      compile_to_plan(module, &options, refit, &engine, &record, &plan);
   bsm_compilation_record_destroy(&record);
   if (!status) {
+    module->doing = "making an engine of";
     status = bsm_engine_adopt(&engine, plan, options.allocator, module->plugins,
                               out);
   }
   bsm_arena_destroy(&engine);
-  return bsm_status_note(status, "while compiling %s", module->name);
+  return bsm_status_note(bsm_module_status(module, status),
+                         "while compiling %s", module->name);
 }
 
 typedef struct request {

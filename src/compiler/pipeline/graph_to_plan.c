@@ -279,7 +279,7 @@ bsm_status bsm_graph_to_plan(const bsm_compilation *c, const bsm_graph *graph,
   bsm_arena scratch;
   bsm_known_values values = {.arena = &scratch};
   bsm_status status = BSM_OK;
-  bsm_arena_init(&scratch, arena->allocator);
+  bsm_arena_init_like(&scratch, arena);
   if (wants_values(c)) {
     status = learn_values(c, graph, input_names, &values);
     c->precision->values = &values;

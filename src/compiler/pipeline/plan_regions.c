@@ -29,7 +29,7 @@ static bsm_status start(region_planner *r) {
       .plan = plan,
       .aten = r->options->aten,
       .constants = &r->constants,
-      .allocator = r->arena->allocator,
+      .allocator = r->options->allocator,
       .building = r->options->building,
       .require_full_compilation = r->options->require_full_compilation,
       .visit = bsm_place_converted,
@@ -216,8 +216,10 @@ static bsm_status plan_all(region_planner *r) {
 bsm_status bsm_plan_regions(bsm_plan *plan, const bsm_region_options *options,
                             bsm_arena *arena, bool *whole) {
   region_planner r = {.options = options, .plan = plan, .arena = arena};
-  bsm_arena_init(&r.scratch, arena->allocator);
+  bsm_arena_init_like(&r.scratch, arena);
   bsm_weights_store_init(&r.store, arena->allocator);
+  bsm_arena_set_guard(&r.store.tables, arena->guard);
+  bsm_arena_set_guard(&r.store.made, arena->guard);
   r.converted = (bsm_conversion_record){.nodes = &r.nodes};
   bsm_status status = plan_all(&r);
   bsm_planner_destroy(r.planner);

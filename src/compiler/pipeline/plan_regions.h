@@ -16,6 +16,7 @@ typedef struct bsm_region_options {
   bool require_full_compilation;
   const bool *alone; /* by register: the node that sets it is in no region */
   size_t least;      /* calls in a region */
+  const bsm_allocator *allocator; /* of what is needed while planning */
   /* Gets how the nodes of the plan for the best shapes run, when the whole
    * program is one region. */
   bsm_placement_list *optimal;

@@ -339,6 +339,7 @@ static bsm_status make_engine(bsm_module *module,
   bsm_plan *plan;
   bsm_engine *engine = NULL;
   bsm_arena_init(&arena, options->allocator);
+  bsm_arena_set_guard(&arena, &module->guard);
   bsm_status status = bsm_compile_plan(module, options, &arena, record, &plan);
   if (!status) {
     status = bsm_engine_adopt(&arena, plan, options->allocator, module->plugins,

@@ -293,6 +293,7 @@ bsm_status bsm_engine_adopt(bsm_arena *arena, const bsm_plan *plan,
     bsm_engine_destroy(engine);
     return bsm_status_note(status, "in a plan just built");
   }
+  bsm_arena_set_guard(&engine->arena, NULL);
   bsm_arena_init(arena, arena->allocator);
   *out = engine;
   return BSM_OK;
