@@ -31,14 +31,19 @@ typedef struct bsm_limits {
   uint64_t max_loop_trips;
   uint64_t max_unrolled_nodes;
   uint64_t max_json_values; /* values and keys of one JSON text (20,000,000) */
-  /* What loading the file, and what is known and lowered of it while compiling,
-   * may take at one time, in one call. (60 MiB, and 64 times the size of the
-   * file) */
+  /* What loading the file, or all that compiling makes of it, may take at one
+   * time, in one call: what is read, known, lowered and planned, and the engine
+   * with its weights. The file itself does not count, nor do runs that time or
+   * calibrate, and those that look at how exact a plan is, which are left out
+   * where they take more than 16 times as much. An engine that was returned
+   * counts no more. (60 MiB, and 64 times the size of the file) */
   uint64_t max_memory_bytes;
   /* What may be computed while loading or compiling, in one call:
    * multiply-adds, and elements visited. Constants that take more are left to
    * the engine; what has to be known, as the state that __setstate__ makes, is
-   * an error. (2^27, and 1000 times the bytes of the file) */
+   * an error. A network is run as a whole, to see how exact its fast forms are,
+   * where all runs take at most 64 times as much; else parts of its layers are.
+   * (2^27, and 1000 times the bytes of the file) */
   uint64_t max_work;
 } bsm_limits;
 

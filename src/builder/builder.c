@@ -337,6 +337,8 @@ static bsm_status choose_and_pack(bsm_emitter *e, bsm_plan *plan) {
                                 .pending_count = e->pending.len,
                                 .arena = e->arena,
                                 .scratch = e->scratch,
+                                .trial_work = e->options->trial_work,
+                                .trial_bytes = e->options->trial_bytes,
                                 .logger = e->options->logger};
   BSM_TRY(bsm_choose_tactics(e->options, &draft));
   BSM_TRY(pack_pending(e, plan, false));

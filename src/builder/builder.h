@@ -39,6 +39,11 @@ typedef struct bsm_build_options {
   /* An engine's plan of the same model with other weights, or NULL: steps take
    * the tactics that any of its parts has for steps of their names. */
   const bsm_plan *refit;
+  /* What running the whole plan, to see how accurate it is, may take: the
+   * multiply-adds and elements of all runs together, and bytes. Of a plan that
+   * takes more, parts are run. 0: anything. */
+  double trial_work;
+  uint64_t trial_bytes;
   /* Takes no tactic whose accuracy would have to be measured. */
   bool exact;
   /* Layers of half and bfloat16 compute and store these, though float were

@@ -94,6 +94,9 @@ typedef struct bsm_plan_draft {
   size_t pending_count;
   bsm_arena *arena;   /* the plan's */
   bsm_arena *scratch; /* until the plan is done */
+  /* What runs of the whole plan may take, as bsm_build_options has it. */
+  double trial_work;
+  uint64_t trial_bytes;
   const bsm_logger *logger;
 } bsm_plan_draft;
 

@@ -535,6 +535,75 @@ static void states_are_refused(void **state) {
   }
 }
 
+/* ---- convolutions of one kernel ---- */
+
+/* Whether the whole network was run to see how exact it is, and how many
+ * kernels were looked at. */
+typedef struct trials {
+  bool whole;
+  int kernels;
+} trials;
+
+static void note_trial(void *user, bsm_log_level level, const char *message) {
+  trials *t = user;
+  (void)level;
+  if (strstr(message, "outputs differ by")) t->whole = true;
+  if (strstr(message, "of the greatest output")) t->kernels++;
+}
+
+static void compile_noting(const char *text, uint64_t max_work, trials *out) {
+  bsm_limits limits = BSM_LIMITS_INIT;
+  bsm_module_options loading = BSM_MODULE_OPTIONS_INIT;
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  const bsm_logger logger = {BSM_LOG_LEVEL_DEBUG, note_trial, out};
+  bsm_module *module = NULL;
+  bsm_engine *engine = NULL;
+  *out = (trials){false, 0};
+  limits.max_work = max_work;
+  loading.limits = &limits;
+  options.no_timing = true;
+  options.threads = 1;
+  options.target = "cpu:avx2";
+  options.logger = &logger;
+  bsm_status status =
+      bsm_module_load_memory(text, strlen(text), "many", &loading, &module);
+  if (!status) status = bsm_compile(module, &options, &engine);
+  if (status) fail_msg("%s", bsm_status_message(status));
+  bsm_engine_destroy(engine);
+  bsm_module_destroy(module);
+}
+
+/* What is run to see how exact fast convolutions are is work, too: of a network
+ * that takes more, parts of its layers are run, each kernel once. */
+static void trials_are_bounded(void **state) {
+  static char text[1 << 16];
+  (void)state;
+  size_t n = (size_t)snprintf(
+      text, sizeof(text),
+      "graph(%%x : Float(1, 16, 48, 40)):\n"
+      "  %%n : NoneType = prim::Constant()\n"
+      "  %%one : int = prim::Constant[value=1]()\n"
+      "  %%l : int[] = prim::Constant[value=[16, 16, 3, 3]]()\n"
+      "  %%p : int[] = prim::Constant[value=[1, 1]]()\n"
+      "  %%w : Tensor = aten::ones(%%l, %%n, %%n, %%n, %%n)\n"
+      "  %%y0 : Tensor = aten::relu(%%x)\n");
+  const int count = 60;
+  for (int i = 1; i <= count; i++) {
+    n += (size_t)snprintf(text + n, sizeof(text) - n,
+                          "  %%y%d : Tensor = aten::conv2d(%%y%d, %%w, %%n, "
+                          "%%p, %%p, %%p, %%one)\n",
+                          i, i - 1);
+  }
+  snprintf(text + n, sizeof(text) - n, "  return (%%y%d)\n", count);
+  trials all, some;
+  compile_noting(text, 0, &all);
+  assert_true(all.whole);
+  assert_true(all.kernels > 0);
+  compile_noting(text, 1 << 20, &some); /* a run takes 270 million */
+  assert_false(some.whole);
+  assert_true(some.kernels > 0 && some.kernels <= 3); /* a form each */
+}
+
 /* ---- runs ---- */
 
 /* As many turns as the first element of the input says. */
@@ -602,6 +671,7 @@ int main(void) {
       cmocka_unit_test(what_is_small_is_computed),
       cmocka_unit_test(what_converters_need_is_left),
       cmocka_unit_test(states_are_refused),
+      cmocka_unit_test(trials_are_bounded),
       cmocka_unit_test(limits_of_runs_hold),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "base/checked.h"
 #include "builder/truncate_dtypes.h"
 #include "compiler/pipeline/engine_metadata.h"
 #include "network/layer.h"
@@ -116,17 +117,31 @@ static bsm_status narrow_network(const bsm_compile_options *options,
 
 /* ---- the plan ---- */
 
+/* Runs that only look at a plan take these times what may be computed, and
+ * taken, while compiling. */
+#define TRIAL_WORK 64
+#define TRIAL_MEMORY 16
+
+static uint64_t trial_bytes(const bsm_module *module) {
+  size_t bytes;
+  return bsm_size_mul(module->max_memory, TRIAL_MEMORY, &bytes) ? bytes
+                                                                : UINT64_MAX;
+}
+
 bsm_build_options bsm_building_options(const bsm_compilation *c) {
   const bsm_compile_options *options = c->options;
-  return (bsm_build_options){.target = c->target,
-                             .no_timing = options->no_timing,
-                             .timing_cache = options->timing_cache,
-                             .precision = c->precision,
-                             .progress = c->module->cx->progress,
-                             .exact = options->prefer_size,
-                             .narrows = options->prefer_size,
-                             .refit = c->refit,
-                             .logger = options->logger};
+  return (bsm_build_options){
+      .target = c->target,
+      .no_timing = options->no_timing,
+      .timing_cache = options->timing_cache,
+      .precision = c->precision,
+      .progress = c->module->cx->progress,
+      .exact = options->prefer_size,
+      .narrows = options->prefer_size,
+      .refit = c->refit,
+      .trial_work = TRIAL_WORK * c->module->cx->work.limit,
+      .trial_bytes = trial_bytes(c->module),
+      .logger = options->logger};
 }
 
 static bool has_fp8(const bsm_compilation *c) {

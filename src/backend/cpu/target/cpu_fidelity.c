@@ -8,10 +8,12 @@
 
 #include "backend/cpu/cpu_forms.h"
 #include "backend/cpu/cpu_pack.h"
+#include "backend/cpu/target/cpu_crop.h"
 #include "backend/cpu/target/cpu_dry_run.h"
 #include "backend/image.h"
 #include "base/isa.h"
 #include "base/thread_pool.h"
+#include "engine/plan_work.h"
 
 /* What is measured must not depend on the machine that builds: kernels of the
  * instruction set that all machines in use have, whatever the target adds to
@@ -40,10 +42,16 @@ typedef struct check {
   const bsm_plan_draft *draft;
   bsm_plan *plan;
   bsm_cpu_dry_run dry;
-  bsm_arena packed; /* weights of sites, in all forms that were tried */
+  bsm_arena packed;   /* weights of sites, in all forms that were tried */
+  bsm_arena prepared; /* of the step that runs */
   site *sites;
   size_t count;
   site **by_step;
+  double work, work_left; /* of a run of the whole plan; for all of them */
+  /* What layers run on: the plan, or a part of a layer's input and output. */
+  bsm_plan *stage;
+  bsm_plan part;
+  bsm_plan_tensor tensors[2];
 } check;
 
 /* ---- sites ---- */
@@ -146,13 +154,12 @@ static void add_tap(const bsm_step_convolution *p, const bsm_image *x,
 
 /* One output of every map at a sample and a place, without the epilogue, in
  * double. */
-static void exact_outputs(const check *c, const site *s, int64_t sample,
-                          const int64_t *at, double *out) {
+static void exact_outputs(const check *c, const site *s, uint32_t input,
+                          int64_t sample, const int64_t *at, double *out) {
   const bsm_step_convolution *p = &s->step->params->convolution;
   const bsm_step_window *w = &p->window;
-  const bsm_image x =
-      bsm_image_of(&c->plan->tensors[s->step->inputs[0]], w->spatial);
-  const float *data = bsm_run_address(&c->dry.run, c->plan, s->step->inputs[0]);
+  const bsm_image x = bsm_image_of(&c->stage->tensors[input], w->spatial);
+  const float *data = bsm_run_address(&c->dry.run, c->stage, input);
   const float *bias = s->step->weights[1] == BSM_NO_WEIGHTS
                           ? NULL
                           : c->plan->weights[s->step->weights[1]].data;
@@ -176,35 +183,64 @@ static void exact_outputs(const check *c, const site *s, int64_t sample,
   }
 }
 
-/* Runs the layer as it stands, without its epilogue, into the tail. */
-static bsm_status run_bare(check *c, const site *s) {
+/* Prepares a step, runs it and forgets it. */
+static bsm_status run_step(check *c, const bsm_plan_step *step) {
+  bsm_prepared_step prepared;
+  bsm_status status =
+      bsm_cpu_dry_run_prepare_in(&c->dry, &c->prepared, step, &prepared);
+  if (!status) status = prepared.enqueue(&prepared, &c->dry.run);
+  bsm_arena_destroy(&c->prepared);
+  return status;
+}
+
+/* Runs the layer as it stands, without its epilogue. */
+static bsm_status run_bare(check *c, const site *s, uint32_t input,
+                           uint32_t output) {
   bsm_plan_step probe = *s->step;
   bsm_step_params params = {.convolution = s->step->params->convolution};
-  uint32_t output = c->plan->tensor_count;
-  bsm_prepared_step prepared;
-  bsm_plan_tensor *tail = &c->plan->tensors[output];
+  params.convolution.epilogue = (bsm_step_epilogue){0};
+  probe.params = &params;
+  probe.input_count = 1;
+  probe.inputs = &input;
+  probe.outputs = &output;
+  return run_step(c, &probe);
+}
+
+/* Puts parts of a layer's input and output into the part's plan. */
+static bsm_status crop_layer(check *c, const site *s) {
+  uint64_t *size = &c->part.workspace_size[BSM_SPACE_HOST], bytes;
+  BSM_TRY(bsm_cpu_crop_convolution(c->plan, s->step, c->tensors, &bytes));
+  if (bytes > *size) *size = bytes;
+  return BSM_OK;
+}
+
+/* Where a layer that is looked at has its input and its output: in the plan,
+ * whose workspace has room for one output behind it, or in a part. */
+static bsm_status place_layer(check *c, const site *s, uint32_t *input,
+                              uint32_t *output) {
+  *input = 0;
+  *output = 1;
+  if (c->stage == &c->part) return crop_layer(c, s);
+  *input = s->step->inputs[0];
+  *output = c->plan->tensor_count;
+  bsm_plan_tensor *tail = &c->plan->tensors[*output];
   *tail = c->plan->tensors[s->step->outputs[0]];
   tail->place = BSM_PLACE_WORKSPACE;
   tail->index = 0;
   tail->offset = c->dry.tail;
-  params.convolution.epilogue = (bsm_step_epilogue){0};
-  probe.params = &params;
-  probe.input_count = 1;
-  probe.outputs = &output;
-  BSM_TRY(bsm_cpu_dry_run_prepare(&c->dry, &probe, &prepared));
-  return prepared.enqueue(&prepared, &c->dry.run);
+  return BSM_OK;
 }
 
 static bsm_status layer_error(check *c, site *s, double *error) {
   const int32_t spatial = s->step->params->convolution.window.spatial;
-  const bsm_image y =
-      bsm_image_of(&c->plan->tensors[s->step->outputs[0]], spatial);
+  uint32_t input, output;
+  BSM_TRY(place_layer(c, s, &input, &output));
+  const bsm_image y = bsm_image_of(&c->stage->tensors[output], spatial);
   double *exact = BSM_NEW_ARRAY(&c->dry.arena, double, (size_t)y.c + 1);
   BSM_TRY_ALLOC(exact);
   BSM_TRY(use_weights(c, s));
-  BSM_TRY(run_bare(c, s));
-  const float *out =
-      (const float *)(const void *)(c->dry.run.workspace + c->dry.tail);
+  BSM_TRY(run_bare(c, s, input, output));
+  const float *out = bsm_run_address(&c->dry.run, c->stage, output);
   double most = 0, worst = 0;
   for (int i = 0; i < POSITIONS; i++) {
     const int64_t sample =
@@ -218,7 +254,7 @@ static bsm_status layer_error(check *c, site *s, double *error) {
               : (int64_t)(bsm_cpu_dry_run_uniform(&c->dry) * (double)y.size[d]);
       pixel += at[d] * y.stride[d];
     }
-    exact_outputs(c, s, sample, at, exact);
+    exact_outputs(c, s, input, sample, at, exact);
     for (int64_t k = 0; k < y.c; k++) {
       const double off = fabs((double)pixel[k * y.c_stride] - exact[k]);
       most = fmax(most, fabs(exact[k]));
@@ -268,13 +304,14 @@ static bsm_status bound_layer(check *c, site *s) {
 /* Runs all steps; with `measure`, the sites on plain weights, after their
  * errors have been measured on the same activations. */
 static bsm_status run_all(check *c, bool measure) {
+  if (c->work > c->work_left) {
+    return BSM_FAIL(BSM_LIMIT, "running the network takes too long");
+  }
+  c->work_left -= c->work;
   for (uint32_t i = 0; i < c->plan->step_count; i++) {
-    bsm_prepared_step prepared;
-    const bsm_plan_step *step = &c->plan->steps[i];
     site *s = c->by_step[i];
     if (s && measure) BSM_TRY(bound_layer(c, s));
-    BSM_TRY(bsm_cpu_dry_run_prepare(&c->dry, step, &prepared));
-    BSM_TRY(prepared.enqueue(&prepared, &c->dry.run));
+    BSM_TRY(run_step(c, &c->plan->steps[i]));
   }
   return BSM_OK;
 }
@@ -433,12 +470,15 @@ static bsm_status bound_network(check *c) {
   return BSM_OK;
 }
 
-/* Each layer by itself, on random inputs: of a network that cannot be run here.
- * What they do together is not known, so the greatest tiles are left out. */
+/* Each layer by itself, on random inputs: of a network that cannot be run here,
+ * or takes too long. What they do together is not known, so the greatest tiles
+ * are left out. */
 static bsm_status bound_layers(check *c) {
   for (size_t i = 0; i < c->count; i++) {
     site *s = &c->sites[i];
-    BSM_TRY(bsm_cpu_dry_run_fill(&c->dry, s->step->inputs[0]));
+    uint32_t input, output;
+    BSM_TRY(place_layer(c, s, &input, &output));
+    if (s->first == s) BSM_TRY(bsm_cpu_dry_run_fill(&c->dry, input));
     BSM_TRY(bound_layer(c, s));
     if (s->form == BSM_CPU_FORM_WINOGRAD_6) s->form = lower(s, s->form);
     BSM_TRY(use_form(c, s, s->form));
@@ -446,12 +486,48 @@ static bsm_status bound_layers(check *c) {
   return BSM_OK;
 }
 
-static bsm_status keep(check *c) {
+/* What one run of the plan takes, and whether there is room for two. */
+static bool may_run(check *c) {
+  double bytes = (double)c->plan->workspace_size[BSM_SPACE_HOST];
+  for (uint32_t i = 0; i < c->plan->step_count; i++) {
+    const bsm_work work = bsm_step_work(c->plan, &c->plan->steps[i]);
+    c->work += work.flops / 2 + work.bytes / sizeof(float);
+  }
+  for (uint32_t i = 0; i < c->plan->tensor_count; i++) {
+    const bsm_plan_tensor *t = &c->plan->tensors[i];
+    uint64_t extent;
+    if (t->place != BSM_PLACE_INPUT && t->place != BSM_PLACE_OUTPUT) continue;
+    bytes += bsm_plan_tensor_extent(t, &extent) ? (double)extent : INFINITY;
+  }
+  const bsm_plan_draft *d = c->draft;
+  c->work_left = d->trial_work > 0 ? d->trial_work : INFINITY;
+  return 2 * c->work <= c->work_left &&
+         (!d->trial_bytes || bytes <= (double)d->trial_bytes);
+}
+
+/* Memory for runs of the plan, or of parts of its layers. */
+static bsm_status open_stage(check *c, bool whole) {
   const bsm_cpu_target *cpu = bsm_cpu_target_of(c->target);
   const uint32_t isa = cpu->isa & COMMON_ISA & bsm_isa_detect();
   const int most = bsm_available_cpus();
   const int threads = cpu->threads < most ? cpu->threads : most;
-  BSM_TRY(bsm_cpu_dry_run_open(cpu, isa, threads, c->plan, &c->dry));
+  c->stage = c->plan;
+  if (!whole) {
+    c->part = (bsm_plan){.tensors = c->tensors,
+                         .tensor_count = 2,
+                         .weights = c->plan->weights,
+                         .weights_count = c->plan->weights_count};
+    c->stage = &c->part;
+    for (size_t i = 0; i < c->count; i++) {
+      BSM_TRY(crop_layer(c, &c->sites[i]));
+    }
+  }
+  return bsm_cpu_dry_run_open(cpu, isa, threads, c->stage, &c->dry);
+}
+
+static bsm_status keep(check *c) {
+  const bool fits = may_run(c);
+  BSM_TRY(open_stage(c, fits));
   for (size_t i = 0; i < c->count; i++) {
     site *s = &c->sites[i];
     if (s->first == s) {
@@ -461,7 +537,7 @@ static bsm_status keep(check *c) {
     list_forms(c, s);
   }
   bsm_status status = BSM_OK;
-  bool whole = bsm_cpu_can_dry_run(c->plan);
+  bool whole = fits && bsm_cpu_can_dry_run(c->plan);
   if (whole) {
     status = bound_network(c);
     /* Random inputs may be none that the network can be run on. */
@@ -483,7 +559,8 @@ bsm_status bsm_cpu_check_accuracy(const bsm_target *target,
   check c = {.target = target, .draft = draft, .plan = draft->plan};
   BSM_TRY(find_sites(&c));
   if (c.count == 0) return BSM_OK;
-  bsm_arena_init(&c.packed, draft->scratch->allocator);
+  bsm_arena_init_like(&c.packed, draft->scratch);
+  bsm_arena_init(&c.prepared, NULL);
   bsm_status status = keep(&c);
   bsm_arena_destroy(&c.packed);
   bsm_cpu_dry_run_close(&c.dry);
