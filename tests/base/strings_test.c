@@ -249,26 +249,32 @@ static void siphash_is_pythons(void **state) {
 
 /* Names that collide under XXH64 whatever its seed: two words of a stripe may
  * be changed together, so that its sum stays. */
+enum { COLLIDING = 200, NAME_SIZE = 64 };
+
+static void make_colliding(uint64_t k, uint8_t name[NAME_SIZE]) {
+  const uint64_t p1 = UINT64_C(0x9E3779B185EBCA87);
+  const uint64_t inverse = UINT64_C(0x0ba79078168d4baf); /* of the 2nd prime */
+  uint64_t x, y;
+  memset(name, 'a', NAME_SIZE);
+  memcpy(&x, name, 8);
+  y = x;
+  x += k * (UINT64_C(1) << 33) * inverse;
+  y -= k * p1 * inverse;
+  memcpy(name + 8, &x, 8);
+  memcpy(name + 40, &y, 8);
+}
+
 static void names_of_a_file_do_not_collide(void **state) {
   (void)state;
   if (BSM_HOST_IS_BIG) skip(); /* the names are made for the other order */
-  enum { COUNT = 200, SIZE = 64, SLOTS = 1 << 16 };
+  enum { SLOTS = 1 << 16 };
   static uint8_t used[SLOTS];
-  const uint64_t p1 = UINT64_C(0x9E3779B185EBCA87);
-  const uint64_t inverse = UINT64_C(0x0ba79078168d4baf); /* of the 2nd prime */
   uint64_t first = 0;
   size_t shared = 0;
   memset(used, 0, sizeof(used));
-  for (uint64_t k = 0; k < COUNT; k++) {
-    uint8_t name[SIZE];
-    uint64_t x, y;
-    memset(name, 'a', sizeof(name));
-    memcpy(&x, name, 8);
-    y = x;
-    x += k * (UINT64_C(1) << 33) * inverse;
-    y -= k * p1 * inverse;
-    memcpy(name + 8, &x, 8);
-    memcpy(name + 40, &y, 8);
+  for (uint64_t k = 0; k < COLLIDING; k++) {
+    uint8_t name[NAME_SIZE];
+    make_colliding(k, name);
     const uint64_t hash = bsm_hash64(name, sizeof(name), 77);
     if (k == 0) first = hash;
     assert_int_equal(hash, first);
@@ -277,6 +283,37 @@ static void names_of_a_file_do_not_collide(void **state) {
     used[slot] = 1;
   }
   assert_in_range(shared, 0, 20);
+}
+
+/* As strings.c has it, which alone looks into it otherwise. */
+struct bsm_strmap_entry {
+  bsm_str key;
+  void *value;
+  uint64_t hash;
+};
+
+/* A map keeps names by that hash: no two of them in one place. */
+static void maps_do_not_collide(void **state) {
+  (void)state;
+  bsm_arena arena;
+  bsm_strmap map = {0};
+  size_t equal = 0;
+  bsm_arena_init(&arena, NULL);
+  for (uint64_t k = 0; k < COLLIDING; k++) {
+    uint8_t name[NAME_SIZE];
+    make_colliding(k, name);
+    const bsm_str key = {(const char *)name, sizeof(name)};
+    assert_true(bsm_strmap_set(&arena, &map, key, &map));
+  }
+  assert_int_equal(map.len, COLLIDING);
+  for (size_t i = 0; i < map.cap; i++) {
+    for (size_t k = 0; k < i && map.entries[i].key.data; k++) {
+      equal +=
+          map.entries[k].key.data && map.entries[k].hash == map.entries[i].hash;
+    }
+  }
+  assert_int_equal(equal, 0);
+  bsm_arena_destroy(&arena);
 }
 
 static void maps_find_what_was_put(void **state) {
@@ -384,6 +421,7 @@ int main(void) {
       cmocka_unit_test(hash_is_xxh64),
       cmocka_unit_test(siphash_is_pythons),
       cmocka_unit_test(names_of_a_file_do_not_collide),
+      cmocka_unit_test(maps_do_not_collide),
       cmocka_unit_test(sizes_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
