@@ -232,6 +232,34 @@ struct memory<some<V>> {
   }
 };
 
+// Copies an element as it is: what is loaded and stored again is another NaN.
+template <class T>
+struct copy_of {
+  static DEVICE void element(u64 to, i64 at, u64 from, i64 from_at) {
+    ((T *)to)[at] = ((const T *)from)[from_at];
+  }
+};
+template <>
+struct copy_of<bool> : copy_of<u8> {};
+template <class V>
+struct copy_of<some<V>> {
+  static DEVICE void element(u64 to, i64 at, u64 from, i64 from_at) {
+    const int dtype = dtype_of(from);
+    to = untyped(to);
+    from = untyped(from);
+    switch (dtype) {
+      case DTYPE_I16:
+      case DTYPE_F16:
+      case DTYPE_BF16: return copy_of<i16>::element(to, at, from, from_at);
+      case DTYPE_I32:
+      case DTYPE_F32: return copy_of<i32>::element(to, at, from, from_at);
+      case DTYPE_I64:
+      case DTYPE_F64: return copy_of<i64>::element(to, at, from, from_at);
+      default: return copy_of<u8>::element(to, at, from, from_at);
+    }
+  }
+};
+
 template <class T>
 DEVICE typename element<T>::value load(u64 base, i64 at) {
   return memory<T>::load(base, at);

@@ -52,7 +52,10 @@ DEVICE pair load_pair(const bsm_cuda_top_k &p, i64 base, i64 i) {
 
 DEVICE void store_pair(const bsm_cuda_top_k &p, const i64 *at, i64 i,
                        const pair &e) {
-  store<K_T>(p.rows.address[0], at[0] + i * p.rows.inner_strides[0][0], e.x);
+  copy_of<K_T>::element(p.rows.address[0],
+                        at[0] + i * p.rows.inner_strides[0][0],
+                        p.rows.address[1],
+                        at[1] + e.index * p.rows.inner_strides[1][0]);
   store<i64>(p.rows.address[2], at[2] + i * p.rows.inner_strides[2][0], e.index);
 }
 
