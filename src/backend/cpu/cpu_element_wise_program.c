@@ -216,6 +216,32 @@ static void read_grid(bsm_cpu_ew *e, int32_t i) {
   }
 }
 
+/* Whether what integers of a dtype give needs not be cut off to fit into it. */
+static bool stays_inside(const bsm_step_ew_instruction *op,
+                         const bsm_dtype *types) {
+  const int32_t dtype = op->dtype;
+  if (op->kind == BSM_STEP_EW_SELECT) {
+    return (int32_t)types[op->b] == dtype && (int32_t)types[op->c] == dtype;
+  }
+  if (op->kind != BSM_STEP_EW_BINARY || (int32_t)types[op->a] != dtype ||
+      (int32_t)types[op->b] != dtype) {
+    return false;
+  }
+  switch (op->code) {
+    case BSM_ELEMENT_WISE_MAX:
+    case BSM_ELEMENT_WISE_MIN:
+    case BSM_ELEMENT_WISE_REMAINDER:
+    case BSM_ELEMENT_WISE_FMOD:
+    case BSM_ELEMENT_WISE_BITWISE_AND:
+    case BSM_ELEMENT_WISE_BITWISE_OR:
+    case BSM_ELEMENT_WISE_BITWISE_XOR:
+    case BSM_ELEMENT_WISE_SHIFT_RIGHT:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /* What arithmetic with truth values is, when its result is one. */
 static int32_t logical(int32_t code) {
   switch (code) {
@@ -245,7 +271,8 @@ static void resolve(bsm_cpu_ew_instruction *in, const bsm_dtype *types) {
       in->a_class == BSM_CPU_U8 && in->b_class == BSM_CPU_U8) {
     op->code = logical(op->code);
   }
-  in->exact = dst == BSM_CPU_F32 && is_exact(op, types);
+  in->exact = dst == BSM_CPU_I64 ? stays_inside(op, types)
+                                 : dst == BSM_CPU_F32 && is_exact(op, types);
   if (op->kind == BSM_STEP_EW_UNARY && bsm_cpu_unary_is_test(op->code)) {
     in->compute = in->a_class;
     in->result = BSM_CPU_U8;
@@ -334,4 +361,9 @@ void bsm_cpu_ew_read_program(const bsm_cpu_prepare *p, bsm_cpu_ew *e) {
   e->last_writes_result = e->count > 0 &&
                           e->program[e->count - 1].op.dst == e->result &&
                           !e->program[e->count - 1].hoisted;
+  /* Storing cuts integers off. */
+  if (e->last_writes_result && e->result_dtype == e->out_dtype &&
+      bsm_cpu_class_of(e->out_dtype) == BSM_CPU_I64) {
+    e->program[e->count - 1].exact = true;
+  }
 }
