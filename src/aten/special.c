@@ -195,10 +195,8 @@ double bsm_sf_digamma(double x) {
     reflected = -M_PI / tan(M_PI * x);
     x = 1.0 - x;
   }
-  while (x < 10.0) {
-    sum -= 1.0 / x;
-    x += 1.0;
-  }
+  /* 1 / x + 1 / (x + 1): half of the divisions. */
+  for (; x < 10.0; x += 2.0) sum -= (2.0 * x + 1.0) / (x * (x + 1.0));
   const double r = 1.0 / (x * x);
   return reflected + sum + log(x) - 0.5 / x -
          r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r / 240)));
