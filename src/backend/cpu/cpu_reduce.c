@@ -5,17 +5,21 @@
  * `columns`, floats with a contiguous kept dimension inside the reduced ones (a
  * spatial mean of a channels-last image), which adds rows of columns in chunks;
  * `truth`, any and all of contiguous rows of bool;
+ * `integers`, sums and extremes of contiguous rows of these;
  * `blocks`, anything else. */
 #include "backend/cpu/cpu_reduce.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "backend/cpu/kernels/lanes/lanes.h"
+
 #define UNIT 8192   /* reduced elements of a unit */
 #define COLUMNS 64  /* columns of a unit */
 #define SUM_ROWS 64 /* rows added in float before they go to double */
 /* Shorter rows are done in blocks. */
 #define SHORT_ROW 8
+#define SHORT_INTEGERS 16
 
 typedef bsm_cpu_reduce reduce;
 typedef bsm_cpu_reduce_work work;
@@ -53,6 +57,18 @@ static void make_spaces(reduce *r, const bsm_step_reduce *p,
 
 static bool is_summed(int32_t operation) {
   return operation == BSM_REDUCE_SUM || operation == BSM_REDUCE_AVG;
+}
+
+/* Truth values are counted; the extremes of 64 bits have vectors in blocks. */
+static bool has_integer_rows(const reduce *r) {
+  const bsm_cpu_space *d = &r->reduced;
+  if (r->accumulate != BSM_CPU_I64 || d->rank != 1 || d->strides[1][0] != 1 ||
+      d->count < SHORT_INTEGERS || bsm_cpu_class_of(r->to) != BSM_CPU_I64) {
+    return false;
+  }
+  if (r->operation == BSM_REDUCE_SUM) return true;
+  return (r->operation == BSM_REDUCE_MAX || r->operation == BSM_REDUCE_MIN) &&
+         r->from != BSM_DTYPE_BOOL && r->from != BSM_DTYPE_INT64;
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
@@ -93,12 +109,14 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
              (r->operation == BSM_REDUCE_ANY ||
               r->operation == BSM_REDUCE_ALL)) {
     r->mode = BSM_CPU_REDUCE_TRUTH;
+  } else if (has_integer_rows(r)) {
+    r->mode = BSM_CPU_REDUCE_INTEGERS;
   } else {
     r->mode = BSM_CPU_REDUCE_BLOCKS;
     bsm_cpu_reduce_prepare_blocks(r, &bytes);
   }
   static const char *const descriptions[] = {"rows", "columns", "truth",
-                                             "blocks"};
+                                             "integers", "blocks"};
   r->base.description = descriptions[r->mode];
   r->unit_rows = bsm_cpu_max(1, UNIT / bsm_cpu_max(1, d->count));
   out->impl = r;
@@ -258,6 +276,46 @@ static void truth_unit(void *arg, int64_t unit, int slot) {
   }
 }
 
+/* ---- run: rows of integers ---- */
+
+static int64_t reduce_integers(const reduce *r, const void *x, int64_t n) {
+  const bsm_k_lanes_op op = r->operation == BSM_REDUCE_SUM   ? BSM_K_LANES_SUM
+                            : r->operation == BSM_REDUCE_MAX ? BSM_K_LANES_MAX
+                                                             : BSM_K_LANES_MIN;
+  switch (r->from) {
+    case BSM_DTYPE_BOOL:
+      return bsm_k_row_truth(x, n);
+    case BSM_DTYPE_UINT8:
+      return bsm_k_row_u8(op, x, n);
+    case BSM_DTYPE_INT8:
+      return bsm_k_row_i8(op, x, n);
+    case BSM_DTYPE_INT16:
+      return bsm_k_row_i16(op, x, n);
+    case BSM_DTYPE_INT32:
+      return bsm_k_row_i32(op, x, n);
+    default:
+      return bsm_k_row_i64(op, x, n);
+  }
+}
+
+static void integers_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const reduce *r = w->r;
+  const int64_t first = unit * r->unit_rows;
+  const int64_t end = bsm_cpu_min(first + r->unit_rows, r->kept.count);
+  const int64_t from = (int64_t)bsm_dtype_size(r->from);
+  const int64_t to = (int64_t)bsm_dtype_size(r->to);
+  bsm_cpu_cursor c;
+  (void)slot;
+  bsm_cpu_seek(&r->kept, first, &c);
+  for (int64_t i = first; i < end; i++) {
+    const int64_t value =
+        reduce_integers(r, w->x + c.offset[1] * from, r->reduced.count);
+    bsm_cpu_store(r->to, w->y + c.offset[0] * to, 1, 1, &value);
+    bsm_cpu_advance(&r->kept, &c, 1);
+  }
+}
+
 /* ---- run ---- */
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
@@ -278,6 +336,9 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
       break;
     case BSM_CPU_REDUCE_TRUTH:
       bsm_cpu_parallel(run, r->base.slots, units, truth_unit, &w);
+      break;
+    case BSM_CPU_REDUCE_INTEGERS:
+      bsm_cpu_parallel(run, r->base.slots, units, integers_unit, &w);
       break;
     case BSM_CPU_REDUCE_BLOCKS:
       bsm_cpu_parallel(run, r->base.slots, bsm_cpu_reduce_units(r),

@@ -10,6 +10,7 @@ typedef enum bsm_cpu_reduce_mode {
   BSM_CPU_REDUCE_ROWS,
   BSM_CPU_REDUCE_COLUMNS,
   BSM_CPU_REDUCE_TRUTH,
+  BSM_CPU_REDUCE_INTEGERS,
   BSM_CPU_REDUCE_BLOCKS
 } bsm_cpu_reduce_mode;
 

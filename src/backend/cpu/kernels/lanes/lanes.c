@@ -65,3 +65,52 @@ void bsm_k_lanes_i64(bsm_k_lanes_op op, const int64_t *x, int64_t stride,
       EACH(int64_t, WRAPPED(U(a) + U(v) * U(v)))
   }
 }
+
+/* ---- integers side by side ---- */
+
+/* Elements whose sum fits into 32 bits when they have 16. */
+#define PIECE 16384
+
+/* part_type: of the sums of pieces. */
+#define ROW_OF(name, type, part_type)                         \
+  int64_t name(bsm_k_lanes_op op, const type *x, int64_t n) { \
+    uint64_t total = 0;                                       \
+    type best = x[0];                                         \
+    if (op == BSM_K_LANES_MAX) {                              \
+      for (int64_t i = 0; i < n; i++) {                       \
+        best = x[i] > best ? x[i] : best;                     \
+      }                                                       \
+      return best;                                            \
+    }                                                         \
+    if (op == BSM_K_LANES_MIN) {                              \
+      for (int64_t i = 0; i < n; i++) {                       \
+        best = x[i] < best ? x[i] : best;                     \
+      }                                                       \
+      return best;                                            \
+    }                                                         \
+    for (int64_t at = 0; at < n; at += PIECE) {               \
+      const int64_t end = n - at < PIECE ? n : at + PIECE;    \
+      part_type part = 0;                                     \
+      for (int64_t i = at; i < end; i++) {                    \
+        part = (part_type)(part + (part_type)x[i]);           \
+      }                                                       \
+      total += (uint64_t)part;                                \
+    }                                                         \
+    return (int64_t)total;                                    \
+  }
+ROW_OF(bsm_k_row_u8, uint8_t, int32_t)
+ROW_OF(bsm_k_row_i8, int8_t, int32_t)
+ROW_OF(bsm_k_row_i16, int16_t, int32_t)
+ROW_OF(bsm_k_row_i32, int32_t, int64_t)
+ROW_OF(bsm_k_row_i64, int64_t, uint64_t)
+
+int64_t bsm_k_row_truth(const uint8_t *x, int64_t n) {
+  int64_t total = 0;
+  for (int64_t at = 0; at < n; at += PIECE) {
+    const int64_t end = n - at < PIECE ? n : at + PIECE;
+    int32_t part = 0;
+    for (int64_t i = at; i < end; i++) part += x[i] != 0;
+    total += part;
+  }
+  return total;
+}

@@ -31,4 +31,13 @@ void bsm_k_lanes_f64(bsm_k_lanes_op op, const double *x, int64_t stride,
 void bsm_k_lanes_i64(bsm_k_lanes_op op, const int64_t *x, int64_t stride,
                      int64_t rows, int64_t n, int64_t *total);
 
+/* BSM_K_LANES_SUM, which wraps around, _MAX or _MIN of n > 0 integers side by
+ * side. Of truth values, where all but 0 are 1, the sum alone. */
+int64_t bsm_k_row_u8(bsm_k_lanes_op op, const uint8_t *x, int64_t n);
+int64_t bsm_k_row_i8(bsm_k_lanes_op op, const int8_t *x, int64_t n);
+int64_t bsm_k_row_i16(bsm_k_lanes_op op, const int16_t *x, int64_t n);
+int64_t bsm_k_row_i32(bsm_k_lanes_op op, const int32_t *x, int64_t n);
+int64_t bsm_k_row_i64(bsm_k_lanes_op op, const int64_t *x, int64_t n);
+int64_t bsm_k_row_truth(const uint8_t *x, int64_t n);
+
 #endif /* BSM_KERNELS_LANES_H_ */
