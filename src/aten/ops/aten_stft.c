@@ -166,6 +166,10 @@ static bsm_status cut_frames(bsm_op_ctx *cx, bsm_tensor **t, frames *f,
                     "stft: expected 0 < n_fft < %lld, but got n_fft=%lld",
                     (long long)n, (long long)f->n_fft);
   }
+  if (f->window && !cx->meta && (*t)->strides[1] != 1) {
+    /* The window is read as a frame is. */
+    BSM_TRY(bsm_tensor_contiguous(cx->arena, *t, t));
+  }
   const int64_t *s = (*t)->strides;
   const int64_t strides[3] = {s[0], count > 1 ? f->hop * s[1] : 0, s[1]};
   BSM_TRY(bsm_tensor_view(cx->arena, *t,
