@@ -200,6 +200,43 @@ static void test_full_compilation(void **state) {
                "it:");
 }
 
+/* An engine has no lists of where millions of elements come from: each of
+ * these would take more memory than a model may. */
+static void test_many_positions(void **state) {
+  fixture *f = *state;
+  static const char *const graphs[] = {
+      "graph(%x : Float(3000)):\n"
+      "  %d : int = prim::Constant[value=0]()\n"
+      "  %y : Tensor = aten::diag(%x, %d)\n"
+      "  return (%y)\n",
+      "graph(%x : Float(3000, 3000), %s : Float(3000)):\n"
+      "  %d : int = prim::Constant[value=0]()\n"
+      "  %e : int = prim::Constant[value=1]()\n"
+      "  %y : Tensor = aten::diagonal_scatter(%x, %s, %d, %d, %e)\n"
+      "  return (%y)\n",
+      "graph(%x : Float(3000)):\n"
+      "  %r : int = prim::Constant[value=2]()\n"
+      "  %w : bool = prim::Constant[value=0]()\n"
+      "  %y : Float(4498500, 2) = aten::combinations(%x, %r, %w)\n"
+      "  return (%y)\n"};
+  bsm_network *net;
+  for (size_t i = 0; i < sizeof(graphs) / sizeof(graphs[0]); i++) {
+    assert_ok(convert_text(f, graphs[i], &net));
+    assert_int_equal(net->layers.len, 1);
+    assert_int_equal(net->layers.items[0]->kind, BSM_LAYER_ATEN_CALL);
+  }
+  assert_ok(convert_text(f,
+                         "graph(%x : Float(3, 1000, 1000)):\n"
+                         "  %n : NoneType = prim::Constant()\n"
+                         "  %y : Tensor = aten::fft_fftshift(%x, %n)\n"
+                         "  return (%y)\n",
+                         &net));
+  for (size_t i = 0; i < net->layers.len; i++) {
+    const bsm_layer_kind kind = net->layers.items[i]->kind;
+    assert_true(kind != BSM_LAYER_ATEN_CALL && kind != BSM_LAYER_CONSTANT);
+  }
+}
+
 /* What cannot fall back says why; other failures stay what they are. */
 static void test_refused(void **state) {
   fixture *f = *state;
@@ -258,6 +295,7 @@ int main(void) {
       TEST(test_lists),
       TEST(test_complex),
       TEST(test_full_compilation),
+      TEST(test_many_positions),
       TEST(test_refused),
       TEST(test_handlers),
   };

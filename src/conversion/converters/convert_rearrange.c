@@ -5,7 +5,24 @@
  * The reference operator runs now on the positions 0, 1, 2, ... of the data
  * (and of what is scattered into it, numbered after the data); its result says
  * where each element comes from, and one gather does the rest. */
+#include "base/checked.h"
 #include "conversion/emit.h"
+
+/* Of how many elements positions are worked out and kept in the engine: at
+ * most 8 MB each time. Of more, the reference operator runs later. */
+#define MAX_POSITIONS ((int64_t)1 << 20)
+
+static bsm_status check_positions(const bsm_node *node, bsm_dims dims) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < dims.rank; i++) {
+    if (!bsm_i64_mul(count, dims.d[i], &count)) count = INT64_MAX;
+    if (count <= 0) return BSM_OK; /* none, or not known */
+  }
+  BSM_CHECK(count <= MAX_POSITIONS,
+            "%s with dims %s, of more than %lld elements", bsm_node_kind(node),
+            bsm_dims_str(dims), (long long)MAX_POSITIONS);
+  return BSM_OK;
+}
 
 /* start, start + 1, ... as an int64 tensor of this shape. */
 static bsm_status numbered(bsm_conversion_ctx *ctx, bsm_dims dims,
@@ -26,7 +43,13 @@ static bsm_status positions(bsm_conversion_ctx *ctx, const bsm_node *node,
   bsm_ivalue *values = BSM_NEW_ARRAY(ctx->impl->arena, bsm_ivalue, count);
   bsm_ivalue result;
   bsm_tensor *tensor;
+  const bsm_type *type = bsm_node_out(node, 0)->type;
   BSM_TRY_ALLOC(values);
+  BSM_TRY(check_positions(node, x->dims));
+  if (from) BSM_TRY(check_positions(node, from->dims));
+  if (type && type->kind == BSM_TYPE_TENSOR && type->has_dims) {
+    BSM_TRY(check_positions(node, type->dims));
+  }
   for (size_t i = 0; i < count; i++) {
     if (i == 0) {
       BSM_TRY(numbered(ctx, x->dims, 0, &tensor));
@@ -51,6 +74,7 @@ static bsm_status positions(bsm_conversion_ctx *ctx, const bsm_node *node,
       bsm_host_call(ctx, bsm_node_qualified(node), values, count, &result, 1));
   BSM_CHECK(result.tag == BSM_IVALUE_TENSOR, "%s gave no tensor",
             bsm_node_kind(node));
+  BSM_TRY(check_positions(node, result.u.tensor->sizes));
   return bsm_tensor_contiguous(ctx->impl->arena, result.u.tensor, out);
 }
 
@@ -119,8 +143,9 @@ static bsm_status convert_triangle(bsm_conversion_ctx *ctx,
 
 /* Where diag_embed takes each element from: its diagonal numbers x from 1, and
  * 0 is elsewhere. */
-static bsm_status embedded(bsm_conversion_ctx *ctx, bsm_dims x, int64_t offset,
-                           int32_t dim1, int32_t dim2, bsm_tensor **out) {
+static bsm_status embedded(bsm_conversion_ctx *ctx, const bsm_node *node,
+                           bsm_dims x, int64_t offset, int32_t dim1,
+                           int32_t dim2, bsm_tensor **out) {
   bsm_dims dims = {0};
   int64_t size = x.d[x.rank - 1] + (offset < 0 ? -offset : offset);
   bsm_tensor *from;
@@ -129,6 +154,7 @@ static bsm_status embedded(bsm_conversion_ctx *ctx, bsm_dims x, int64_t offset,
   for (int32_t i = 0, next = 0; i < dims.rank; i++) {
     dims.d[i] = i == dim1 || i == dim2 ? size : x.d[next++];
   }
+  BSM_TRY(check_positions(node, dims));
   BSM_TRY(numbered(ctx, x, 1, &from));
   BSM_TRY(bsm_tensor_new(ctx->impl->arena, BSM_DTYPE_INT64, dims, false, out));
   values[0] = bsm_iv_tensor(*out);
@@ -168,7 +194,7 @@ static bsm_status convert_diag_embed(bsm_conversion_ctx *ctx,
                 offset > -INT32_MAX && offset < INT32_MAX,
             "diag_embed of dims %s along %d and %d, offset %lld",
             bsm_dims_str(x->dims), (int)dim1, (int)dim2, (long long)offset);
-  BSM_TRY(embedded(ctx, x->dims, offset, dim1, dim2, &at));
+  BSM_TRY(embedded(ctx, node, x->dims, offset, dim1, dim2, &at));
   return bsm_emit_output(ctx, node, 0, among_zeros(ctx, x, at));
 }
 
@@ -194,7 +220,7 @@ static bsm_status convert_diag(bsm_conversion_ctx *ctx, const bsm_node *node,
   BSM_CHECK(bsm_rank(x) == 1 && offset > -INT32_MAX && offset < INT32_MAX,
             "diag of dims %s, diagonal %lld", bsm_dims_str(x->dims),
             (long long)offset);
-  BSM_TRY(embedded(ctx, x->dims, offset, 0, 1, &at));
+  BSM_TRY(embedded(ctx, node, x->dims, offset, 0, 1, &at));
   return bsm_emit_output(ctx, node, 0, among_zeros(ctx, x, at));
 }
 
@@ -292,10 +318,6 @@ static const bsm_conversion_pattern patterns[] = {
      convert_rearrange, 0},
     {"aten::combinations(Tensor self, int r=2, bool with_replacement=False) "
      "-> Tensor",
-     convert_rearrange, 0},
-    {"aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
-     convert_rearrange, 0},
-    {"aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor",
      convert_rearrange, 0},
     {"aten::trace(Tensor self) -> Tensor", convert_trace, 0},
     {"aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> "

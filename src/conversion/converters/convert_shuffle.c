@@ -462,6 +462,32 @@ static bsm_status convert_roll(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, x);
 }
 
+/* fft_fftshift: a roll by half of each dim; `variant` 1, fft_ifftshift: by the
+ * rest of it. */
+static bsm_status convert_fftshift(bsm_conversion_ctx *ctx,
+                                   const bsm_node *node, const bsm_args *args) {
+  enum { SELF, DIMS };
+  const bool back = bsm_args_variant(args);
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  int64_t all[BSM_MAX_RANK];
+  const int64_t *dims = all;
+  if (!x) return bsm_ctx_take_error(ctx);
+  size_t count = (size_t)bsm_rank(x);
+  for (size_t i = 0; i < count; i++) all[i] = (int64_t)i;
+  if (!bsm_arg_is_none(args, DIMS)) {
+    dims = bsm_arg_unwrap_to_int_list(args, DIMS, &count);
+    if (!dims) return bsm_ctx_take_error(ctx);
+  }
+  for (size_t i = 0; i < count && x; i++) {
+    int32_t axis;
+    if (!bsm_wrap_dim(ctx, dims[i], bsm_rank(x), &axis)) break;
+    if (bsm_rank(x) == 0) continue;
+    const int64_t size = x->dims.d[axis];
+    x = roll_axis(ctx, x, axis, back ? size - size / 2 : size / 2);
+  }
+  return bsm_emit_output(ctx, node, 0, x);
+}
+
 /* flip; flipud and fliplr, whose dim is `variant` - 1. */
 static bsm_status convert_flip(bsm_conversion_ctx *ctx, const bsm_node *node,
                                const bsm_args *args) {
@@ -616,6 +642,10 @@ static const bsm_conversion_pattern patterns[] = {
      convert_channel_shuffle, 0},
     {"aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor",
      convert_roll, 0},
+    {"aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
+     convert_fftshift, 0},
+    {"aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor",
+     convert_fftshift, 1},
     {"aten::flip(Tensor self, int[] dims) -> Tensor", convert_flip, 0},
     {"aten::flipud(Tensor self) -> Tensor", convert_flip, 1},
     {"aten::fliplr(Tensor self) -> Tensor", convert_flip, 2},
