@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bessemer/bessemer.h"
+#include "runtime/engine/engine.h"
 
 #define DIGITS BSM_TEST_DATA_DIR "/../../examples/digits/digits.ts"
 #define OPTIONS BSM_TEST_DATA_DIR "/compiler/options.ts"
@@ -185,6 +186,38 @@ static void same_weights_same_bytes(void **state) {
   bsm_module_destroy(module);
 }
 
+/* An engine that was told of missing VNNI has that in its target, as was done
+ * where nothing is quantized, too; of other targets it is refused. */
+static void takes_former_targets(void **state) {
+  (void)state;
+  bsm_module *module = NULL;
+  bsm_engine *engine = NULL, *out = NULL;
+  bsm_compile_options options = BSM_COMPILE_OPTIONS_INIT;
+  options.no_timing = true;
+  options.target = "cpu:avx2,threads=3,l2=1048576,vnni=no";
+  check(bsm_module_load(DIGITS, NULL, &module));
+  check(bsm_compile(module, &options, &engine));
+  assert_string_equal(bsm_engine_metadata(engine, "builder.target"),
+                      "cpu:avx2,threads=3,l2=1048576");
+  const bsm_plan *plan = engine->plan;
+  bsm_plan_metadata *target = NULL;
+  for (uint32_t i = 0; i < plan->metadata_count; i++) {
+    if (strcmp(plan->metadata[i].key, "builder.target") == 0) {
+      target = &plan->metadata[i];
+    }
+  }
+  assert_non_null(target);
+  target->value = options.target;
+  options.target = NULL;
+  check(bsm_engine_refit(engine, module, &options, &out));
+  bsm_engine_destroy(out);
+  options.target = "cpu:avx2,threads=2,l2=1048576";
+  refused(bsm_engine_refit(engine, module, &options, &out),
+          BSM_INVALID_ARGUMENT, "built with builder.target");
+  bsm_engine_destroy(engine);
+  bsm_module_destroy(module);
+}
+
 static void refuses_others(void **state) {
   (void)state;
   bsm_module *digits = NULL, *other = NULL;
@@ -217,6 +250,7 @@ int main(void) {
       cmocka_unit_test(refits_plans),
       cmocka_unit_test(refits_ranges),
       cmocka_unit_test(same_weights_same_bytes),
+      cmocka_unit_test(takes_former_targets),
       cmocka_unit_test(refuses_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

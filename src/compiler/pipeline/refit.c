@@ -57,6 +57,18 @@ static bool is_choice(const char *key) {
          strcmp(key, "source.method") == 0;
 }
 
+/* Targets of engines that are not quantized said it, too, when they were told:
+ * it makes no difference there. */
+static bool is_former_target(const char *key, const char *old,
+                             const bsm_engine *made) {
+  static const char said[] = ",vnni=no";
+  const char *now = bsm_engine_metadata(made, key);
+  const size_t size = strlen(now ? now : "");
+  return now && strcmp(key, "builder.target") == 0 &&
+         !bsm_engine_metadata(made, "options.calibration") &&
+         strncmp(old, now, size) == 0 && strcmp(old + size, said) == 0;
+}
+
 /* What `a` was built with, `b` was, too. */
 static bsm_status check_options(const bsm_engine *a, const bsm_engine *b,
                                 bool a_is_old) {
@@ -64,6 +76,10 @@ static bsm_status check_options(const bsm_engine *a, const bsm_engine *b,
   for (size_t i = 0; bsm_engine_metadata_at(a, i, &key, &value); i++) {
     const char *other = is_choice(key) ? bsm_engine_metadata(b, key) : value;
     if (other && strcmp(value, other) == 0) continue;
+    if (other &&
+        is_former_target(key, a_is_old ? value : other, a_is_old ? b : a)) {
+      continue;
+    }
     other = other ? other : "nothing";
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "the engine was built with %s: %s, and is refitted with "
