@@ -132,7 +132,57 @@ static void test_cases(void **state) {
   bsm_file_map_close(&map);
 }
 
+/* A graph of `layers` transforms of n points; how many stay transforms when
+ * compiling may take so many bytes. */
+static size_t left_of(uint64_t bytes, int64_t n, size_t layers) {
+  bsm_arena arena;
+  bsm_ir_ctx *cx;
+  bsm_aten_library *aten;
+  bsm_graph *graph;
+  char text[2048];
+  size_t left = 0;
+  int size = snprintf(text, sizeof(text),
+                      "graph(%%x0 : Float(2, %d)):\n"
+                      "  %%n : NoneType = prim::Constant()\n"
+                      "  %%d : int = prim::Constant[value=-1]()\n",
+                      (int)n);
+  for (size_t i = 0; i < layers; i++) {
+    size += snprintf(text + size, sizeof(text) - (size_t)size,
+                     "  %%z%zu : ComplexFloat(2, %d) = aten::fft_fft(%%x%zu, "
+                     "%%n, %%d, %%n)\n"
+                     "  %%x%zu : Float(2, %d) = aten::real(%%z%zu)\n",
+                     i, (int)n, i, i + 1, (int)n, i);
+  }
+  size += snprintf(text + size, sizeof(text) - (size_t)size,
+                   "  return (%%x%zu)\n", layers);
+  bsm_limits limits = BSM_LIMITS_INIT;
+  limits.max_memory_bytes = bytes;
+  bsm_arena_init(&arena, NULL);
+  assert_ok(bsm_ir_ctx_create(&arena, &limits, NULL, &cx));
+  assert_ok(bsm_aten_library_create(&arena, &aten));
+  assert_ok(
+      bsm_graph_parse(cx, (bsm_str){text, (size_t)size}, "layers", &graph));
+  assert_ok(bsm_lower_run_pass("split_complex", graph, aten));
+  assert_ok(bsm_lower_run_pass("eliminate_dead_code", graph, aten));
+  for (const bsm_node *node = graph->block->first; node; node = node->next) {
+    left += strcmp(node->kind, "aten::fft_fft") == 0;
+  }
+  bsm_arena_destroy(&arena);
+  return left;
+}
+
+/* Equal transforms have one matrix, here of 4 MiB; those for which there is no
+ * room stay. */
+static void test_room(void **state) {
+  (void)state;
+  assert_int_equal(left_of(UINT64_C(60) << 20, 512, 8), 0);
+  assert_int_equal(left_of(UINT64_C(10) << 20, 512, 8), 8);
+  assert_int_equal(left_of(UINT64_C(60) << 20, 1024, 1), 0);
+  assert_int_equal(left_of(UINT64_C(50) << 20, 1024, 1), 1);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
+                                     cmocka_unit_test(test_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

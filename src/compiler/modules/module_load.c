@@ -97,6 +97,7 @@ static void limit_use(bsm_module *module, const bsm_limits *limits,
   }
   module->max_memory = most < SIZE_MAX ? (size_t)most : SIZE_MAX;
   module->guard.limit = module->max_memory;
+  module->cx->limits.max_memory_bytes = most;
 }
 
 void bsm_module_lock(bsm_module *module) {

@@ -7,12 +7,17 @@
 
 #include "lowering/pass.h"
 
+struct bsm_fourier_matrix;
+
 typedef struct bsm_complex_parts {
   const bsm_aten_library *aten;
   bsm_graph *graph;
   bsm_arena *arena;
   bsm_ptrmap parts; /* bsm_value * of complex values that have them */
   bsm_ptrmap stays; /* complex values that cannot have parts: themselves */
+  bsm_ptrmap large; /* nodes whose matrices are too much: themselves */
+  struct bsm_fourier_matrix *matrices; /* that are made, or will be */
+  int64_t matrix_bytes;
 } bsm_complex_parts;
 
 /* What stands for an op that makes or takes complex values. `fits` tells
@@ -28,6 +33,11 @@ typedef struct bsm_complex_rule {
 /* Fourier transforms, and spectrograms. */
 extern const bsm_complex_rule bsm_fourier_rules[];
 extern const size_t bsm_fourier_rule_count;
+/* Whether there is room for the matrices of a node that one of these rules
+ * fits, beside those of all nodes that were asked for before. */
+BSM_NODISCARD bsm_status bsm_fourier_reserve(bsm_complex_parts *p,
+                                             const bsm_complex_rule *rule,
+                                             const bsm_node *node, bool *fits);
 
 /* Whether a value is a tensor of complex numbers. */
 bool bsm_value_is_complex(const bsm_value *value);

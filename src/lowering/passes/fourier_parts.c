@@ -7,6 +7,7 @@
  * Products are of float64, so that sums of many terms are as exact as those of
  * a fast transform, and no precision that is asked for narrows them. */
 #include <math.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "lowering/passes/complex_parts.h"
@@ -14,6 +15,11 @@
 /* Matrices of larger transforms would take more than 33 MB. */
 #define MAX_REAL_POINTS 2048
 #define MAX_COMPLEX_POINTS 1024
+/* Of all matrices of a graph: compiling takes some three times as much memory,
+ * of which a model of few bytes has 60 MiB. What is left stays a fast transform
+ * of the reference library. */
+#define USUAL_BYTES (INT64_C(17) << 20)
+#define MAX_BYTES (INT64_C(70) << 20)
 
 enum { BY_NOTHING, BY_ROOT_N, BY_N };
 
@@ -82,27 +88,51 @@ static double entry(const transform *t, const circle *c, int64_t in,
   return scale * (part_in ? -sine : sine);
 }
 
-static bsm_status make_matrix(bsm_complex_parts *p, const bsm_node_emitter *e,
-                              const transform *t, bsm_value **out) {
+/* Transforms that are the same have one matrix. */
+typedef struct bsm_fourier_matrix {
+  struct bsm_fourier_matrix *next;
+  transform t;
+  bsm_tensor *tensor; /* NULL: not made yet */
+} matrix;
+
+static matrix *find_matrix(const bsm_complex_parts *p, const transform *t) {
+  matrix *m = p->matrices;
+  while (m && (m->t.kind != t->kind || m->t.n != t->n || m->t.bins != t->bins ||
+               m->t.inverse != t->inverse || m->t.transposed != t->transposed ||
+               memcmp(&m->t.scale, &t->scale, sizeof(t->scale)) != 0)) {
+    m = m->next;
+  }
+  return m;
+}
+
+static bsm_status fill_matrix(bsm_complex_parts *p, const transform *t,
+                              bsm_tensor **out) {
   const int64_t in = numbers_in(t), count = numbers_out(t);
   bsm_dims dims = {2, {in, count}};
-  bsm_tensor *matrix;
   circle c;
   if (t->transposed) {
     dims = t->kind == COMPLEX_TO_REAL ? (bsm_dims){3, {in, 1, count}}
                                       : (bsm_dims){3, {count, 1, in}};
   }
   BSM_TRY(make_circle(p->arena, t->n, &c));
-  BSM_TRY(bsm_tensor_new(p->graph->cx->arena, BSM_DTYPE_DOUBLE, dims, false,
-                         &matrix));
-  double *to = bsm_tensor_data(matrix);
+  BSM_TRY(
+      bsm_tensor_new(p->graph->cx->arena, BSM_DTYPE_DOUBLE, dims, false, out));
+  double *to = bsm_tensor_data(*out);
   const bool by_out = t->transposed && t->kind != COMPLEX_TO_REAL;
   for (int64_t i = 0; i < in; i++) {
     for (int64_t k = 0; k < count; k++) {
       to[by_out ? k * in + i : i * count + k] = entry(t, &c, i, k);
     }
   }
-  return bsm_ir_tensor(e, matrix, out);
+  return BSM_OK;
+}
+
+static bsm_status make_matrix(bsm_complex_parts *p, const bsm_node_emitter *e,
+                              const transform *t, bsm_value **out) {
+  matrix *m = find_matrix(p, t);
+  if (!m) return BSM_FAIL(BSM_INTERNAL, "a transform that was not expected");
+  if (!m->tensor) BSM_TRY(fill_matrix(p, t, &m->tensor));
+  return bsm_ir_tensor(e, m->tensor, out);
 }
 
 /* ---- along dims ---- */
@@ -277,16 +307,20 @@ static bool is_small(const bsm_node *node) {
   return read_call(node, &c);
 }
 
+static transform transform_of(const call *c, kind how, size_t i) {
+  const int64_t n = c->sizes[i];
+  const bool half = how != COMPLEX && (c->onesided || how == COMPLEX_TO_REAL);
+  return (transform){.kind = how,
+                     .n = n,
+                     .bins = half ? n / 2 + 1 : n,
+                     .inverse = c->inverse,
+                     .scale = factor(c->by, n)};
+}
+
 /* Along dim `i` of a call. */
 static bsm_status step(bsm_complex_parts *p, const bsm_node_emitter *e,
                        const call *c, kind how, size_t i, bsm_value **x) {
-  const int64_t n = c->sizes[i];
-  const bool half = how != COMPLEX && (c->onesided || how == COMPLEX_TO_REAL);
-  const transform t = {.kind = how,
-                       .n = n,
-                       .bins = half ? n / 2 + 1 : n,
-                       .inverse = c->inverse,
-                       .scale = factor(c->by, n)};
+  const transform t = transform_of(c, how, i);
   return along(p, e, &t, c->dims[i], *x, x);
 }
 
@@ -446,6 +480,14 @@ static bsm_status convolve(const bsm_node_emitter *e, const char *name,
   return bsm_ir_op(e, name, in, 8, out);
 }
 
+static transform of_frames(const frames *f) {
+  return (transform){.kind = REAL_TO_COMPLEX,
+                     .n = f->n,
+                     .bins = f->onesided ? f->n / 2 + 1 : f->n,
+                     .scale = f->normalized ? factor(BY_ROOT_N, f->n) : 1,
+                     .transposed = true};
+}
+
 static bsm_status stft(bsm_complex_parts *p, const bsm_node_emitter *e,
                        bsm_node *node, bsm_value **out) {
   static const int64_t order[4] = {0, 1, 3, 2};
@@ -468,11 +510,7 @@ static bsm_status stft(bsm_complex_parts *p, const bsm_node_emitter *e,
     const bool filled = strcmp(f.pad, "aten::constant_pad_nd") == 0;
     BSM_TRY(bsm_ir_op(e, f.pad, in, filled ? 3 : 2, &x));
   }
-  const transform t = {.kind = REAL_TO_COMPLEX,
-                       .n = f.n,
-                       .bins = f.onesided ? half + 1 : f.n,
-                       .scale = f.normalized ? factor(BY_ROOT_N, f.n) : 1,
-                       .transposed = true};
+  const transform t = of_frames(&f);
   BSM_TRY(make_weights(p, e, &t, &f, &weights));
   BSM_TRY(bsm_ir_cast(e, x, BSM_DTYPE_DOUBLE, &x));
   BSM_TRY(convolve(e, "aten::conv1d", x, weights, f.hop, &x));
@@ -555,6 +593,16 @@ static bool has_inverse(const bsm_node *node) {
   return read_istft(node, &v) && weigh(&v, NULL);
 }
 
+static transform of_inverse(const inverse *v) {
+  const int64_t n = v->f.n;
+  return (transform){.kind = COMPLEX_TO_REAL,
+                     .n = n,
+                     .bins = n / 2 + 1,
+                     .inverse = true,
+                     .scale = factor(v->f.normalized ? BY_ROOT_N : BY_N, n),
+                     .transposed = true};
+}
+
 static bsm_status istft(bsm_complex_parts *p, const bsm_node_emitter *e,
                         bsm_node *node, bsm_value **out) {
   static const int64_t order[4] = {0, 1, 3, 2};
@@ -568,13 +616,7 @@ static bsm_status istft(bsm_complex_parts *p, const bsm_node_emitter *e,
     return BSM_FAIL(BSM_INTERNAL, "a spectrogram that was read is another");
   }
   const int64_t batch = flat ? 1 : dims.d[0], bins = v.f.n / 2 + 1;
-  const transform t = {
-      .kind = COMPLEX_TO_REAL,
-      .n = v.f.n,
-      .bins = bins,
-      .inverse = true,
-      .scale = factor(v.f.normalized ? BY_ROOT_N : BY_N, v.f.n),
-      .transposed = true};
+  const transform t = of_inverse(&v);
   BSM_TRY(bsm_parts_of(p, e, bsm_node_in(node, 0), &x));
   BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){4, {batch, bins, v.count, 2}}, &x));
   BSM_TRY(bsm_ir_permute(e, x, order, 4, &x));
@@ -594,6 +636,70 @@ static bsm_status istft(bsm_complex_parts *p, const bsm_node_emitter *e,
   BSM_TRY(bsm_ir_cast(e, x, dtype, &x));
   BSM_TRY(resize(e, x, 2, v.end - v.start, &x));
   return bsm_ir_reshape(e, x, bsm_node_out(node, 0)->type->dims, out);
+}
+
+/* ---- how much memory they take ---- */
+
+/* The transforms of a node; how many. */
+static size_t transforms_of(const bsm_complex_rule *rule, const bsm_node *node,
+                            transform out[BSM_MAX_RANK]) {
+  call c;
+  frames f;
+  inverse v;
+  if (rule->emit == stft) {
+    if (!read_stft(node, &f)) return 0;
+    out[0] = of_frames(&f);
+    return 1;
+  }
+  if (rule->emit == istft) {
+    if (!read_istft(node, &v)) return 0;
+    out[0] = of_inverse(&v);
+    return 1;
+  }
+  if (!read_call(node, &c)) return 0;
+  const bool real = !bsm_value_is_complex(bsm_node_in(node, 0));
+  for (size_t i = 0; i < c.count; i++) {
+    const bool last = i + 1 == c.count;
+    const kind how = !last                       ? COMPLEX
+                     : real                      ? REAL_TO_COMPLEX
+                     : c.kind == COMPLEX_TO_REAL ? COMPLEX_TO_REAL
+                                                 : COMPLEX;
+    out[i] = transform_of(&c, how, i);
+  }
+  return c.count;
+}
+
+/* How much memory they may take. */
+static int64_t room(const bsm_complex_parts *p) {
+  const uint64_t all = p->graph->cx->limits.max_memory_bytes;
+  const uint64_t share = all / 7 * 2;
+  if (all == 0) return USUAL_BYTES;
+  return share < (uint64_t)MAX_BYTES ? (int64_t)share : MAX_BYTES;
+}
+
+bsm_status bsm_fourier_reserve(bsm_complex_parts *p,
+                               const bsm_complex_rule *rule,
+                               const bsm_node *node, bool *fits) {
+  /* The weights of frames are products with windows, which may be others. */
+  const bool own = rule->emit == stft || rule->emit == istft;
+  matrix *const before = p->matrices;
+  const int64_t bytes = p->matrix_bytes;
+  transform all[BSM_MAX_RANK];
+  const size_t count = transforms_of(rule, node, all);
+  for (size_t i = 0; i < count; i++) {
+    if (!own && find_matrix(p, &all[i])) continue;
+    matrix *m = BSM_NEW(p->arena, matrix);
+    BSM_TRY_ALLOC(m);
+    *m = (matrix){.next = p->matrices, .t = all[i]};
+    p->matrices = m;
+    p->matrix_bytes +=
+        numbers_in(&all[i]) * numbers_out(&all[i]) * (int64_t)sizeof(double);
+  }
+  *fits = p->matrix_bytes <= room(p);
+  if (*fits) return BSM_OK;
+  p->matrices = before;
+  p->matrix_bytes = bytes;
+  return BSM_OK;
 }
 
 const bsm_complex_rule bsm_fourier_rules[] = {

@@ -541,7 +541,7 @@ static bool can_apply(const bsm_complex_parts *p, const bsm_node *node) {
   }
   if (is_list(node) || bsm_node_is(node, "prim::Constant")) return true;
   return node->block == p->graph->block && rule &&
-         (!rule->fits || rule->fits(node));
+         !bsm_ptrmap_get(&p->large, node) && (!rule->fits || rule->fits(node));
 }
 
 typedef struct search {
@@ -596,12 +596,38 @@ static bsm_status replace(bsm_complex_parts *p, bsm_node *node) {
   return bsm_rewrite_value(p->graph, was, out);
 }
 
-static bsm_status split(bsm_complex_parts *p) {
+static bsm_status mark_all(bsm_complex_parts *p) {
   search s = {.p = p, .changed = true};
   while (s.changed) {
     s.changed = false;
     BSM_TRY(mark_block(&s, p->graph->block, 0));
   }
+  return BSM_OK;
+}
+
+static bool is_transform(const bsm_complex_rule *rule) {
+  for (size_t i = 0; i < bsm_fourier_rule_count; i++) {
+    if (rule == &bsm_fourier_rules[i]) return true;
+  }
+  return false;
+}
+
+/* Leaves out transforms whose matrices would take too much memory. */
+static bsm_status mark_large(bsm_complex_parts *p) {
+  for (bsm_node *node = p->graph->block->first; node; node = node->next) {
+    const bsm_complex_rule *rule = rule_of(node);
+    bool fits = true;
+    if (!rule || !is_transform(rule) || !applies(p, node)) continue;
+    BSM_TRY(bsm_fourier_reserve(p, rule, node, &fits));
+    if (fits) continue;
+    BSM_TRY_ALLOC(bsm_ptrmap_set(p->arena, &p->large, node, node));
+  }
+  return p->large.len ? mark_all(p) : BSM_OK;
+}
+
+static bsm_status split(bsm_complex_parts *p) {
+  BSM_TRY(mark_all(p));
+  BSM_TRY(mark_large(p));
   bsm_node *next = NULL;
   for (bsm_node *node = p->graph->block->first; node; node = next) {
     next = node->next;
