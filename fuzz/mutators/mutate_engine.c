@@ -121,7 +121,7 @@ static bool change_params(engine_change *c, bsm_plan_step *step) {
   const size_t size = bsm_step_params_size(step->kind);
   bsm_step_params *params = BSM_NEW(c->arena, bsm_step_params);
   if (!params || !step->params || size == 0) return false;
-  memcpy(params, step->params, size);
+  memcpy(params, step->params, bsm_step_params_used(step->kind, step->params));
   step->params = params;
   if (step->kind == BSM_STEP_ATEN_CALL) {
     change_call(c, &params->aten_call);
