@@ -683,7 +683,7 @@ static void fill_any(harness_rng *r, bsm_dtype d, size_t n, void *out) {
     if (!bsm_dtype_is_floating(d)) {
       const int64_t wide = d == BSM_DTYPE_INT64 && rng_range(r, 0, 5) == 0;
       bsm_store1_i64(d, at,
-                     (int64_t)rng_range(r, -140, 140) << (wide ? 40 : 0));
+                     rng_range(r, -140, 140) * (wide ? INT64_C(1) << 40 : 1));
     } else if (rng_range(r, 0, 9) == 0) {
       bsm_store1_f64(d, at, special[rng_range(r, 0, 4)]);
     } else {
