@@ -2,22 +2,16 @@
 """Cases of breadth_peers.py that are convolutions of all kinds, the group
 "conv": what layer_nets.py has little of, or none. Transposed, dilated, grouped,
 with few maps, of odd sizes, of small images and of several images at once."""
-import torch
 from torch import nn
 
-from layer_nets import conv
+from layer_nets import Cases, conv
 
-_cases = []
+_cases = Cases()
+add = _cases.add
 
 
 def cases():
     return _cases
-
-
-def add(name, shape, make, repeats=1):
-    def build():
-        return nn.Sequential(*[layer for _ in range(repeats) for layer in make()]), (torch.randn(shape),)
-    _cases.append((name, build, ("trace",)))
 
 
 def transposed(name, shape, outputs, kernel, **how):
