@@ -166,19 +166,34 @@ static bool copy_neighbours(bsm_dtype dtype, const void *from, int64_t stride,
   return true;
 }
 
+/* n times an element of 4 bytes: pairs, from where eight bytes are aligned. */
+static void repeat_word(uint32_t word, char *to, int64_t n) {
+  const int64_t before = n > 0 && (uintptr_t)to % 8 != 0 ? 1 : 0;
+  const int64_t pairs = (n - before) / 2;
+  if (before != 0) memcpy(to, &word, 4);
+  to += 4 * before;
+  const uint64_t both = (uint64_t)word << 32 | word;
+  bsm_cpu_ints()->fill((int64_t)both, (int64_t *)(void *)to, pairs);
+  if (before + 2 * pairs < n) memcpy(to + 8 * pairs, &word, 4);
+}
+
 /* n times an element of 1, 4 or 8 bytes. */
 static void repeat(size_t size, const void *element, void *to, int64_t n) {
-  uint64_t all = 0;
-  uint32_t half;
-  if (size == 1) {
-    memset(to, *(const uint8_t *)element, (size_t)n);
-    return;
+  int64_t value;
+  uint32_t word;
+  switch (size) {
+    case 1:
+      memset(to, *(const uint8_t *)element, (size_t)n);
+      return;
+    case 4:
+      memcpy(&word, element, size);
+      repeat_word(word, to, n);
+      return;
+    default:
+      memcpy(&value, element, size);
+      bsm_cpu_ints()->fill(value, to, n);
+      return;
   }
-  memcpy(size == 8 ? (void *)&all : &half, element, size);
-  if (size == 4) all = (uint64_t)half << 32 | half;
-  const int64_t pairs = n * (int64_t)size / 8;
-  bsm_cpu_ints()->fill((int64_t)all, to, pairs);
-  if (pairs * 8 < n * (int64_t)size) memcpy((char *)to + pairs * 8, &half, 4);
 }
 
 void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
