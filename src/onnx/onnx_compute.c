@@ -296,7 +296,12 @@ void bsm_onnx_element_wise(bsm_onnx_emitter *e) {
     out = bsm_onnx_op2(e, name, a, b);
   } else if (operation == BSM_ELEMENT_WISE_NOT_EQUAL) {
     out = bsm_onnx_op1(e, "Not", bsm_onnx_op2(e, "Equal", a, b));
-  } else if (!boolean) {
+  } else if (boolean) {
+    out = bsm_onnx_compare_truth(e, a, b, operation);
+  } else if (operation == BSM_ELEMENT_WISE_SHIFT_LEFT ||
+             operation == BSM_ELEMENT_WISE_SHIFT_RIGHT) {
+    out = bsm_onnx_shift(e, a, b, operation);
+  } else {
     out = division(e, a, b, operation);
   }
   if (!out) bsm_onnx_refuse(e, "ONNX has no such operation of two inputs");

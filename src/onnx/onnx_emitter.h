@@ -76,6 +76,14 @@ const char *bsm_onnx_in(bsm_onnx_emitter *e, size_t index);
 void bsm_onnx_out(bsm_onnx_emitter *e, size_t index, const char *name);
 const char *bsm_onnx_cast(bsm_onnx_emitter *e, const char *x, bsm_dtype dtype);
 
+/* ---- of bits and truth values; NULL: not one of those ---- */
+
+const char *bsm_onnx_compare_truth(bsm_onnx_emitter *e, const char *a,
+                                   const char *b,
+                                   bsm_element_wise_operation operation);
+const char *bsm_onnx_shift(bsm_onnx_emitter *e, const char *a, const char *b,
+                           bsm_element_wise_operation operation);
+
 /* Fails with BSM_UNSUPPORTED: ONNX has nothing like it. */
 void bsm_onnx_refuse(bsm_onnx_emitter *e, const char *reason);
 

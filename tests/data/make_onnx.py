@@ -54,6 +54,14 @@ def integers(i, j):
             i.sign(), i.sum(), i.float(), i.to(torch.int32), i != j]
 
 
+def bits(i, j):
+    narrow, truth, other = i.to(torch.int32), i > 0, j > 0
+    return [i << j, i >> j, i >> 63, i >> 64, i << 62, i >> 1, narrow << j,
+            narrow >> 3, narrow << 31, narrow >> 40, i.to(torch.uint8) >> 2,
+            i.to(torch.int8) << 5, truth > other, truth < other,
+            truth >= other, truth <= other, truth == other, truth != other]
+
+
 def reductions(x):
     return [x.sum(), x.mean((2, 3)), x.amax(1, keepdim=True), x.amin((0, 1)),
             x.prod(3), x.var(1), x.std((2, 3), unbiased=False), (x > 0).any(1),
@@ -186,6 +194,7 @@ def main():
               normalizing, products):
         write(f.__name__, Function(f), (x,))
     write("integers", Function(integers), (i, j))
+    write("bits", Function(bits), (i, j))
     write("gathering", Function(gathering), (x, i))
     write("recurrent", Recurrent(), (x,))
 
