@@ -23,10 +23,6 @@ if(BSM_SANITIZE)
     PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
 endif()
 
-# What programs of the GPU suite load first.
-add_library(bsm_keep_gpu MODULE ${PROJECT_SOURCE_DIR}/tests/gpu/keep_gpu.c)
-target_link_libraries(bsm_keep_gpu PRIVATE bsm_options ${CMAKE_DL_LIBS})
-
 find_program(BSM_HOST_CXX NAMES c++ g++ clang++)
 if(NOT BSM_HOST_CXX)
   message(STATUS "No C++ compiler: tests that run kernels are skipped")

@@ -80,16 +80,11 @@ set(BSM_TEST_VARIABLES "BESSEMER_BUILT_ENGINES=")
 # Tests that need a GPU are of the configuration Gpu: scripts/check_gpu.sh, which
 # says how many there are. Each test gets one of them.
 function(bsm_add_gpu_test name)
-  # Those that lose contexts, or count what they take, make their own.
-  set(keeps)
-  if(NOT name MATCHES "/gpu_(devices|failures|stress)_test")
-    set(keeps BSM_KEEP_GPU=$<TARGET_FILE:bsm_keep_gpu>)
-  endif()
   add_test(
     NAME gpu/${name}
     CONFIGURATIONS Gpu
     COMMAND ${CMAKE_COMMAND} -E env BSM_TEST_TARGET=cuda ${BSM_TEST_VARIABLES}
-            ${keeps} ${PROJECT_SOURCE_DIR}/scripts/on_gpu.sh ${ARGN})
+            ${PROJECT_SOURCE_DIR}/scripts/on_gpu.sh ${ARGN})
   # Compiling the kernels takes most of the time. Those that take long begin
   # first; shares of one program need the same kernels, and do better behind
   # each other.
@@ -205,7 +200,7 @@ function(bsm_add_test_program name source layer)
   if(BSM_HOST_CXX)
     target_compile_definitions(${name} PRIVATE BSM_HAS_EMULATION)
   endif()
-  add_dependencies(${name} bsm_standin_cuda bsm_standin_nvrtc bsm_keep_gpu)
+  add_dependencies(${name} bsm_standin_cuda bsm_standin_nvrtc)
   if(NOT TARGET test_programs_${layer})
     add_custom_target(test_programs_${layer})
   endif()

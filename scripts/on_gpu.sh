@@ -5,8 +5,6 @@
 # was. Says in the end how long CPUs have worked for it: what a test takes
 # beyond that it has waited.
 #
-# BSM_KEEP_GPU: a library that the test loads first (tests/gpu/keep_gpu.c).
-#
 # Compilers of kernels take and give back memory for each one. With what malloc
 # keeps of it pages come once, not anew each time, which on virtual machines
 # takes as long as compiling.
@@ -24,11 +22,7 @@ if [ -n "$given" ]; then
   fi
   export CUDA_VISIBLE_DEVICES="$given"
 fi
-if [ -n "${BSM_KEEP_GPU:-}" ]; then
-  LD_PRELOAD=$BSM_KEEP_GPU "$@"
-else
-  "$@"
-fi
+"$@"
 status=$?
 # Of the shell, then of what it has run: user, system.
 echo "CPU time:"

@@ -62,6 +62,7 @@ static void be_late(uint64_t delay) {
 static int look_at_report(void) {
   standin_report r;
   if (!standin.report) return 0;
+  bsm_cuda_let_go(-1);
   standin.report(&r);
   if (r.misuses) fprintf(stderr, "%s\n", r.last_misuse);
   fprintf(stderr,

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/cuda/cuda_internal.h"
 #include "bessemer/bessemer.h"
 #include "cuda/standin_cuda.h"
 #include "runtime/engine/engine.h"
@@ -123,6 +124,42 @@ static void memory_is_known_beforehand(void **state) {
   assert_int_equal(report().device_bytes, empty);
 }
 
+/* ---- the driver's context ---- */
+
+static bsm_cu_context context_of(const bsm_engine *engine) {
+  return bsm_cuda_device_of(engine->devices[BSM_SPACE_DEVICE])->context;
+}
+
+/* One after the other and beside each other; it stays when they have gone, and
+ * is the one that other libraries of the process retain. */
+static void engines_share_the_primary_context(void **state) {
+  bsm_cuda_driver driver;
+  bsm_cu_context theirs;
+  (void)state;
+  if (!standin.reset) skip();
+  bsm_engine *first = compile(MOST, MOST);
+  const bsm_cu_context ours = context_of(first);
+  bsm_engine_destroy(first);
+  assert_int_equal(report().contexts, 1);
+  for (int i = 0; i < 3; i++) {
+    bsm_engine *one = compile(MOST, MOST), *other = compile(MOST, MOST);
+    assert_ptr_equal(context_of(one), ours);
+    assert_ptr_equal(context_of(other), ours);
+    bsm_engine_destroy(one);
+    bsm_engine_destroy(other);
+    assert_int_equal(report().contexts, 1);
+    assert_int_equal(report().device_bytes, 0);
+  }
+  check(bsm_cuda_driver_open(NULL, &driver));
+  assert_int_equal(driver.primary_context_retain(&theirs, 0), 0);
+  assert_ptr_equal(theirs, ours);
+  bsm_cuda_let_go(-1);
+  assert_int_equal(report().contexts, 1);
+  assert_int_equal(driver.primary_context_release(0), 0);
+  assert_int_equal(report().contexts, 0);
+  bsm_cuda_driver_close(&driver);
+}
+
 /* ---- graphs ---- */
 
 /* Shapes in turns: that which the engine was built for, and others, whose plans
@@ -165,6 +202,7 @@ static void find_standin(void) {
 }
 
 static int nothing_is_left(void **state) {
+  bsm_cuda_let_go(-1);
   const standin_report r = report();
   (void)state;
   if (r.misuses) print_error("%s\n", r.last_misuse);
@@ -175,6 +213,8 @@ static int nothing_is_left(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_teardown(memory_is_known_beforehand, nothing_is_left),
+      cmocka_unit_test_teardown(engines_share_the_primary_context,
+                                nothing_is_left),
       cmocka_unit_test_teardown(plans_of_ranging_shapes_are_graphs,
                                 nothing_is_left),
   };

@@ -169,6 +169,7 @@ static int remove_engine(void **state) {
 /* What is left, but for graphs whose own end was made to fail. */
 static void assert_nothing_is_left(void) {
   standin_report r;
+  bsm_cuda_let_go(-1);
   standin.report(&r);
   if (r.misuses) fail_msg("%s", r.last_misuse);
   assert_int_equal(r.contexts + r.modules + r.device_blocks + r.host_blocks, 0);
@@ -183,13 +184,19 @@ static void assert_no_misuse(const standin_report *r, uint64_t n) {
 
 typedef bsm_status life(stage *at);
 
+/* A stand-in that begins anew knows nothing of a context that is kept. */
+static void begin_anew(size_t memory) {
+  bsm_cuda_let_go(-1);
+  if (standin.reset) standin.reset(1, 13000, memory);
+}
+
 /* The n-th call of a life fails: for all n that it has. */
 static void fail_each(life *live, int result, bool lose) {
   int failures = 0, survived = 0;
   for (uint64_t n = 1;; n++) {
     standin_report r;
     stage at;
-    standin.reset(1, 13000, standin_memory);
+    begin_anew(standin_memory);
     (lose ? standin.lose : standin.fail_call)(n, result);
     bsm_status status = live(&at);
     standin.report(&r);
@@ -212,7 +219,7 @@ static void fail_each(life *live, int result, bool lose) {
   print_message("%d calls failed the life of an engine, %d did not\n", failures,
                 survived);
   assert_true(failures > 40);
-  standin.reset(1, 13000, standin_memory);
+  begin_anew(standin_memory);
   assert_lives();
   assert_nothing_is_left();
 }
@@ -273,7 +280,7 @@ static void full_memory_fails_each_stage(void **state) {
   stage at = COMPILED;
   (void)state;
   /* Of a size that leaves blocks of all sizes. */
-  if (standin.reset) standin.reset(1, 13000, (size_t)0x7ff << 16);
+  begin_anew((size_t)0x7ff << 16);
   check(bsm_cuda_device_ops.open(&(bsm_device_options){0}, &device));
   h = (hog){.device = bsm_cuda_device_of(device)};
   check(bsm_cuda_enter(h.device));
@@ -303,7 +310,7 @@ static void full_memory_fails_each_stage(void **state) {
   bsm_cuda_leave(h.device);
   device->ops->close(device);
   assert_lives();
-  if (standin.reset) standin.reset(1, 13000, standin_memory);
+  begin_anew(standin_memory);
 }
 
 /* ---- PTX ---- */
@@ -388,7 +395,7 @@ static void tensors_of_more_than_2_gb(void **state) {
   bsm_input_spec specs[2] = {BSM_INPUT_SPEC_INIT, BSM_INPUT_SPEC_INIT};
   bsm_engine *engine;
   (void)state;
-  if (standin.reset) standin.reset(1, 13000, (size_t)8 << 30);
+  begin_anew((size_t)8 << 30);
   specs[0].dtype = BSM_DTYPE_UINT8;
   specs[0].rank = 2;
   specs[0].min[0] = rows;
@@ -399,7 +406,7 @@ static void tensors_of_more_than_2_gb(void **state) {
   check(compile(large_text, "cuda", specs, 2, &engine));
   check_large(engine, rows);
   bsm_engine_destroy(engine);
-  if (standin.reset) standin.reset(1, 13000, standin_memory);
+  begin_anew(standin_memory);
 }
 
 /* ---- a lost device ---- */
@@ -448,7 +455,7 @@ static void find_standin(void) {
   memcpy(&standin.fail_call, &f[1], sizeof(f[1]));
   memcpy(&standin.lose, &f[2], sizeof(f[2]));
   memcpy(&standin.report, &f[3], sizeof(f[3]));
-  if (standin.reset) standin.reset(1, 13000, standin_memory);
+  begin_anew(standin_memory);
 }
 
 int main(void) {

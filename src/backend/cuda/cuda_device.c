@@ -51,7 +51,14 @@ static bsm_status open_device(bsm_cuda_device *d) {
   BSM_TRY(bsm_cuda_driver_open(NULL, &d->driver));
   BSM_TRY(find_device(d));
   BSM_TRY_CUDA(&d->driver, primary_context_retain, &d->context, d->device);
+  bsm_cuda_keep(d);
   return BSM_OK;
+}
+
+/* A context that was lost is of no use to the next engine. */
+static bool is_lost(const bsm_cuda_device *d) {
+  size_t available, total;
+  return bsm_cuda_is_sticky(d->driver.memory_info(&available, &total));
 }
 
 static void cuda_close(bsm_device *device) {
@@ -60,6 +67,7 @@ static void cuda_close(bsm_device *device) {
   if (d->context) {
     bsm_status entered = bsm_cuda_enter(d);
     bsm_cuda_trim(d);
+    if (!entered && is_lost(d)) bsm_cuda_let_go(d->index);
     if (!entered) bsm_cuda_leave(d);
     bsm_status_free(entered);
     (void)d->driver.primary_context_release(d->device);

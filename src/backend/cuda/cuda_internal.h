@@ -36,6 +36,11 @@ static inline bsm_cuda_device *bsm_cuda_device_of(const bsm_device *device) {
 BSM_NODISCARD bsm_status bsm_cuda_enter(bsm_cuda_device *device);
 void bsm_cuda_leave(bsm_cuda_device *device);
 
+/* Has the process keep the context of an open device: cuda_keep.c. */
+void bsm_cuda_keep(const bsm_cuda_device *device);
+/* Takes that back, of one GPU or (-1) of all. */
+void bsm_cuda_let_go(int32_t index);
+
 /* Returns the status of an expression that is evaluated in the context. */
 #define BSM_CUDA_INSIDE(device, expression) \
   do {                                      \
