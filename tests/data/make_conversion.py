@@ -807,6 +807,15 @@ def composites():
     case("logaddexp_infinite", torch.logaddexp, odd, odd)
     case("logaddexp2", torch.logaddexp2, a, b)
     case("hypot", torch.hypot, a, b)
+    for name, least, most, dtype in (
+            ("", 1e-40, 3e38, torch.float32),
+            ("_half", 6e-8, 6e4, torch.float16),
+            ("_double", 1e-310, 1e308, torch.float64)):
+        case("hypot_far" + name, torch.hypot,
+             torch.tensor([most / 2, least * 3, most, math.inf, math.nan,
+                           math.nan, 0, 3], dtype=dtype),
+             torch.tensor([-most / 2, least * 4, least, math.nan, -math.inf,
+                           1, 0, -4], dtype=dtype))
     case("xlogy", torch.xlogy, torch.tensor([0.0, 1.5, 0.0]),
          torch.tensor([0.0, 2.0, math.nan]))
     case("heaviside", torch.heaviside, torch.tensor([-1.5, 0.0, 2.0]), x(3))

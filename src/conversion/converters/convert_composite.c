@@ -71,14 +71,45 @@ static bsm_status convert_logaddexp(bsm_conversion_ctx *ctx,
                          bsm_emit_select(ctx, same, most, sum(ctx, most, gap)));
 }
 
+/* 1, but for the greater of two numbers where its square would leave what the
+ * dtype has: powers of two, or (`back`) what takes them back. */
+static bsm_itensor *scale_of(bsm_conversion_ctx *ctx, bsm_itensor *most,
+                             bool back) {
+  const bool wide = most && most->dtype == BSM_DTYPE_DOUBLE;
+  const int up = wide ? 700 : 100, down = wide ? -600 : -80;
+  bsm_itensor *large =
+      bsm_emit_binary(ctx, most, number(ctx, most, ldexp(1, wide ? 500 : 60)),
+                      BSM_ELEMENT_WISE_GREATER);
+  bsm_itensor *scale = bsm_emit_select(
+      ctx, large, number(ctx, most, ldexp(1, back ? -down : down)),
+      number(ctx, most, 1));
+  return bsm_emit_select(ctx, less(ctx, most, ldexp(1, wide ? -400 : -40)),
+                         number(ctx, most, ldexp(1, back ? -up : up)), scale);
+}
+
+/* The root of the squares' sum, as exact for numbers whose squares are too
+ * large or too small; infinite beside NaN, too. */
 static bsm_status convert_hypot(bsm_conversion_ctx *ctx, const bsm_node *node,
                                 const bsm_args *args) {
   bsm_itensor *a, *b;
   if (!two(ctx, args, true, &a, &b)) return bsm_ctx_take_error(ctx);
-  return bsm_emit_output(
-      ctx, node, 0,
-      bsm_emit_unary(ctx, sum(ctx, product(ctx, a, a), product(ctx, b, b)),
-                     BSM_UNARY_SQRT));
+  const bsm_dtype dtype = a->dtype;
+  const bsm_dtype wide =
+      dtype == BSM_DTYPE_DOUBLE ? BSM_DTYPE_DOUBLE : BSM_DTYPE_FLOAT;
+  a = bsm_emit_unary(ctx, bsm_emit_cast(ctx, a, wide), BSM_UNARY_ABS);
+  b = bsm_emit_unary(ctx, bsm_emit_cast(ctx, b, wide), BSM_UNARY_ABS);
+  bsm_itensor *most = bsm_emit_binary(ctx, a, b, BSM_ELEMENT_WISE_MAX);
+  bsm_itensor *scale = scale_of(ctx, most, false);
+  bsm_itensor *infinite =
+      bsm_emit_binary(ctx, equal(ctx, a, INFINITY), equal(ctx, b, INFINITY),
+                      BSM_ELEMENT_WISE_OR);
+  a = product(ctx, a, scale);
+  b = product(ctx, b, scale);
+  bsm_itensor *y = bsm_emit_unary(
+      ctx, sum(ctx, product(ctx, a, a), product(ctx, b, b)), BSM_UNARY_SQRT);
+  y = product(ctx, y, scale_of(ctx, most, true));
+  y = bsm_emit_select(ctx, infinite, number(ctx, most, INFINITY), y);
+  return bsm_emit_output(ctx, node, 0, bsm_emit_cast(ctx, y, dtype));
 }
 
 /* a * log(b), or (`variant` 1) log(1 + b); 0 where a is 0, NaN where b is. */
