@@ -45,8 +45,9 @@ static const char *const compile_flags[] = {
     "-I" BSM_EMULATION_FOLDER};
 static const char *const link_flags[] = {"-shared", "-Wl,-Bsymbolic"};
 static const char *const own_headers[] = {
-    "cuda_on_host.h", "emulation_abi.h", "types_on_host.h", "math_on_host.h",
-    "warp_on_host.h", "ptx_on_host.h",   "checks_on_host.h"};
+    "cuda_on_host.h",   "emulation_abi.h", "types_on_host.h",
+    "math_on_host.h",   "warp_on_host.h",  "ptx_on_host.h",
+    "hopper_on_host.h", "checks_on_host.h"};
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 static char *format(const char *text, ...)
@@ -144,7 +145,8 @@ static void add_file(hash *h, const char *path) {
   free(text);
 }
 
-static hash hash_of(const host_source *s) {
+/* The compiler, what it is told, and the headers that are always there. */
+static hash hash_of_headers(void) {
   hash h = {UINT64_C(0xcbf29ce484222325), 1};
   struct stat compiler = {0};
   add_text(&h, BSM_EMULATION_CXX);
@@ -159,6 +161,11 @@ static hash hash_of(const host_source *s) {
     if (path) add_file(&h, path);
     free(path);
   }
+  return h;
+}
+
+static hash hash_of(const host_source *s) {
+  hash h = hash_of_headers();
   add_text(&h, s->main_text);
   add_text(&h, s->name);
   add_text(&h, s->text);
@@ -209,31 +216,76 @@ static bool run(const char *const *arguments, const char *log) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static bool run_compiler(const char *folder, const char *log) {
+/* Runs the compiler with its flags and what a caller adds; NULL: is left out.
+ */
+static bool run_compiler(const char *const *first, int first_count,
+                         const char *const *flags, int flag_count,
+                         const char *log) {
   const char *a[MAX_ARGUMENTS];
   int n = 0;
-  char *include = format("-I%s", folder),
-       *source = format("%s/main.cc", folder);
-  char *object = format("%s/main.o", folder),
-       *out = format("%s/out.so", folder);
-  bool ok = include && source && object && out;
   a[n++] = BSM_EMULATION_CXX;
-  for (int i = 0; i < COUNT(compile_flags); i++) a[n++] = compile_flags[i];
-  a[n++] = include;
-  a[n++] = "-c";
-  a[n++] = source;
-  a[n++] = "-o";
-  a[n++] = object;
+  for (int i = 0; i < first_count; i++) {
+    if (first[i]) a[n++] = first[i];
+  }
+  for (int i = 0; i < flag_count; i++) a[n++] = flags[i];
   a[n] = NULL;
-  ok = ok && run(a, log);
-  n = 1;
-  for (int i = 0; i < COUNT(link_flags); i++) a[n++] = link_flags[i];
-  a[n++] = object;
-  a[n++] = "-o";
-  a[n++] = out;
-  a[n] = NULL;
-  ok = ok && run(a, log);
+  return run(a, log);
+}
+
+/* ---- the headers, read once ---- */
+
+/* Makes `<folder>/cuda_on_host.h.gch`. */
+static bool precompile(const char *folder) {
+  char *header = format("%s/cuda_on_host.h", BSM_EMULATION_FOLDER);
+  char *out = format("%s/cuda_on_host.h.gch", folder);
+  const char *const arguments[] = {"-x", "c++-header", header, "-o", out};
+  const bool ok = header && out &&
+                  run_compiler(arguments, COUNT(arguments), compile_flags,
+                               COUNT(compile_flags), "/dev/null");
+  free(header);
+  free(out);
+  return ok;
+}
+
+/* A folder with the headers in the form that this compiler reads at once, where
+ * it is searched before the headers themselves; what it cannot take, as a macro
+ * that they ask for is defined, it reads as text. NULL: there is none. */
+static char *precompiled_folder(const char *cache) {
+  const hash h = hash_of_headers();
+  char *folder =
+      format("%s/%016" PRIx64 "%016" PRIx64 ".headers", cache, h.a, h.b);
+  char *draft = format("%s/tmp.XXXXXX", cache);
+  bool there = folder && access(folder, R_OK) == 0;
+  if (folder && draft && !there && make_folders(draft) && mkdtemp(draft)) {
+    /* Another process may have been the first to rename its own. */
+    there = precompile(draft) &&
+            (rename(draft, folder) == 0 || access(folder, R_OK) == 0);
+    remove_folder(draft);
+  }
+  free(draft);
+  if (there) return folder;
+  free(folder);
+  return NULL;
+}
+
+/* ---- a kernel ---- */
+
+static bool build_library(const char *folder, const char *headers,
+                          const char *log) {
+  char *include = format("-I%s", folder);
+  char *read = headers ? format("-I%s", headers) : NULL;
+  char *source = format("%s/main.cc", folder);
+  char *object = format("%s/main.o", folder);
+  char *out = format("%s/out.so", folder);
+  const char *const compiling[] = {"-c", source, "-o", object, include, read};
+  const char *const linking[] = {object, "-o", out};
+  const bool ok =
+      include && source && object && out &&
+      run_compiler(compiling, COUNT(compiling), compile_flags,
+                   COUNT(compile_flags), log) &&
+      run_compiler(linking, COUNT(linking), link_flags, COUNT(link_flags), log);
   free(include);
+  free(read);
   free(source);
   free(object);
   free(out);
@@ -275,8 +327,10 @@ static bool make_library(const host_source *s, const char *cache,
   }
   log_path = format("%s/log", folder);
   made = format("%s/out.so", folder);
+  char *headers = precompiled_folder(cache);
   ok = log_path && made && write_sources(s, folder) &&
-       run_compiler(folder, log_path) && rename(made, path) == 0;
+       build_library(folder, headers, log_path) && rename(made, path) == 0;
+  free(headers);
   if (!ok && log_path) *log = read_log(log_path, folder);
   remove_folder(folder);
   free(folder);
