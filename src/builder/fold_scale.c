@@ -2,10 +2,11 @@
 /* Folds what multiplies each output map into the product before it: scale
  * layers (batch norm, as converters make it), and products by constants such as
  * the scale of a layer, into convolutions, deconvolutions and products by a
- * constant matrix: w' = w * scale, b' = b * scale + shift, in double, rounded
- * once (w' when it is packed: bsm_deferred, and `factor` of products).
- * Requires: only the scale reads the product's output, the target fuses in its
- * dtype, and it has no epilogue yet. */
+ * constant matrix; and constants that are added to maps of the first two: w' =
+ * w * scale, b' = b * scale + shift, in double, rounded once (w' when it is
+ * packed: bsm_deferred, and `factor` of products). Requires: only the scale
+ * reads the product's output, the target fuses in its dtype, and it has no
+ * epilogue yet. */
 #include <float.h>
 #include <math.h>
 
@@ -122,10 +123,12 @@ static bool scaling_of(const bsm_layer *layer, const bsm_itensor *y,
     return axis == 1 && layer->p.scale.power.count == 0 &&
            is_number_or_empty(&out->by) && is_number_or_empty(&out->shift);
   }
-  if (layer->kind != BSM_LAYER_ELEMENT_WISE ||
-      layer->p.element_wise.operation != BSM_ELEMENT_WISE_PROD) {
-    return false;
-  }
+  if (layer->kind != BSM_LAYER_ELEMENT_WISE) return false;
+  const bsm_element_wise_operation operation = layer->p.element_wise.operation;
+  /* Of matrix products: fuse_epilogues. */
+  const bool adds = operation == BSM_ELEMENT_WISE_SUM &&
+                    y->producer->kind != BSM_LAYER_MATRIX_MULTIPLY;
+  if (operation != BSM_ELEMENT_WISE_PROD && !adds) return false;
   const bsm_itensor *other = layer->inputs.items[layer->inputs.items[0] == y];
   const bsm_weights *w = bsm_constant_of(other, BSM_DTYPE_FLOAT);
   /* One number is the scale of a product without a bias: fuse_epilogues. */
@@ -139,7 +142,7 @@ static bool scaling_of(const bsm_layer *layer, const bsm_itensor *y,
       !bsm_dims_equal(layer->outputs.items[0]->dims, y->dims)) {
     return false;
   }
-  out->by = *w;
+  *(adds ? &out->shift : &out->by) = *w;
   return true;
 }
 
@@ -173,7 +176,7 @@ static bsm_status fold(bsm_network *net, int64_t maps, const scaling *s,
     factors[c] = *factor ? (*factor)[c] * f : f;
     bsm_constant_store(dtype, values, c, b * f + per_channel(&s->shift, c, 0));
   }
-  *factor = factors;
+  if (*factor || s->by.count) *factor = factors;
   if (bias->count == 0 && s->shift.count == 0) return BSM_OK;
   *bias = (bsm_weights){.dtype = dtype,
                         .values = values,

@@ -14,6 +14,7 @@ static const bsm_target_pass first[] = {
     {"recognize_norms", false, bsm_pass_recognize_norms},
     {"recognize_activations", false, bsm_pass_recognize_activations},
     {"fold_scale", false, bsm_pass_fold_scale},
+    {"sum_convolutions", false, bsm_pass_sum_convolutions},
     {"fuse_attention", false, bsm_pass_fuse_attention},
     {"move_permutations", false, bsm_pass_move_permutations},
     {"fuse_epilogues", false, bsm_pass_fuse_epilogues},

@@ -38,6 +38,10 @@ BSM_NODISCARD bsm_status bsm_pass_recognize_activations(
 BSM_NODISCARD bsm_status bsm_pass_fold_scale(const bsm_target *target,
                                              bsm_network *net,
                                              bsm_arena *scratch);
+/* Convolutions of one tensor that are only added up become one. */
+BSM_NODISCARD bsm_status bsm_pass_sum_convolutions(const bsm_target *target,
+                                                   bsm_network *net,
+                                                   bsm_arena *scratch);
 /* Products around a softmax become attention layers. */
 BSM_NODISCARD bsm_status bsm_pass_fuse_attention(const bsm_target *target,
                                                  bsm_network *net,
