@@ -93,7 +93,8 @@ static bsm_status call(bsm_importer *im, const char *name,
                        const bsm_schema *schema, bsm_value *const *args,
                        size_t count, bsm_value **out) {
   bsm_match_arg *given = BSM_NEW_ARRAY(im->arena, bsm_match_arg, count + 1);
-  bsm_match_call match_call = {im->cx->types, im->arena, given, count};
+  bsm_match_call match_call = {im->cx->types, im->arena, given, count,
+                               .truth_is_number = true};
   bsm_schema_match match;
   bsm_node *node;
   BSM_TRY_ALLOC(given);

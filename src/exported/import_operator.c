@@ -166,7 +166,7 @@ static bsm_status match(bsm_importer *im, const bsm_schema *schema,
                         call_args *given, bsm_dtype dtype,
                         bsm_schema_match *out) {
   const bsm_match_call call = {im->cx->types, im->arena, given->args,
-                               given->count};
+                               given->count, .truth_is_number = true};
   if (has_number_for_tensor(schema, given)) {
     bsm_status status = bsm_schema_match_name(&call, im->cx->schemas,
                                               bsm_str_of(schema->name), out);

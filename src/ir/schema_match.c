@@ -62,6 +62,11 @@ static bool convertible_to_list(const bsm_type *type, const bsm_type *list) {
   return true;
 }
 
+static bool is_truth_for_number(const bsm_type *from, const bsm_type *to) {
+  return from->kind == BSM_TYPE_BOOL &&
+         unwrap_optional(to)->kind == BSM_TYPE_NUMBER;
+}
+
 /* The operator that turns a value of type `from` into `to`, or NULL. */
 static const char *conversion_of(const bsm_type *from, const bsm_type *to) {
   if (from->kind == BSM_TYPE_TENSOR) {
@@ -187,6 +192,9 @@ static bool match_arg(matcher *m, const bsm_schema_arg *arg, size_t index,
   if (!to) {
     explain(m, "nothing tells the type of argument", arg);
     return false;
+  }
+  if (m->call->truth_is_number && is_truth_for_number(out->type, to)) {
+    return true;
   }
   if (!convert_value(m, out, actual->empty_list, to)) return false;
   if (!bsm_type_is_subtype(out->type, to)) {
@@ -443,7 +451,7 @@ bsm_status bsm_schema_match_name(const bsm_match_call *call,
 
 static bool node_fits(bsm_type_table *table, const bsm_schema *schema,
                       const bsm_type *const *types, size_t count,
-                      bsm_type_env *env) {
+                      bool truth_is_number, bsm_type_env *env) {
   if (count < schema->arg_count ||
       (count > schema->arg_count && !schema->is_vararg)) {
     return false;
@@ -458,7 +466,10 @@ static bool node_fits(bsm_type_table *table, const bsm_schema *schema,
       return false;
     }
     const bsm_type *to = bsm_type_eval_vars(table, formal, env);
-    if (!bsm_type_is_subtype(actual, to ? to : formal)) return false;
+    if (!bsm_type_is_subtype(actual, to ? to : formal) &&
+        !(truth_is_number && is_truth_for_number(actual, formal))) {
+      return false;
+    }
   }
   return true;
 }
@@ -469,13 +480,17 @@ bsm_status bsm_schema_match_node(bsm_type_table *table, bsm_arena *arena,
                                  size_t candidate_count, const bsm_schema **out,
                                  const bsm_type ***returns) {
   *out = NULL;
-  for (size_t i = 0; i < candidate_count; i++) {
+  for (size_t k = 0; k < 2 * candidate_count; k++) {
+    const bsm_schema *candidate = candidates[k % candidate_count];
     bsm_type_env env = {.count = 0};
-    if (candidate_count > 1 && is_blocked(candidates[i])) continue;
-    if (!node_fits(table, candidates[i], types, count, &env)) continue;
-    *out = candidates[i];
+    if (candidate_count > 1 && is_blocked(candidate)) continue;
+    if (!node_fits(table, candidate, types, count, k >= candidate_count,
+                   &env)) {
+      continue;
+    }
+    *out = candidate;
     if (returns) {
-      *returns = return_types(table, arena, candidates[i], &env);
+      *returns = return_types(table, arena, candidate, &env);
       BSM_TRY_ALLOC(*returns);
     }
     break;

@@ -90,6 +90,9 @@ typedef struct bsm_match_call {
   bsm_arena *arena;
   const bsm_match_arg *args; /* positional ones first */
   size_t arg_count;
+  /* A bool is a Scalar as it is: so programs of torch.export call operators.
+   * TorchScript makes an int of it. */
+  bool truth_is_number;
 } bsm_match_call;
 
 /* Matches one schema. `conversions`: the second pass. On success *out is
@@ -115,7 +118,8 @@ BSM_NODISCARD bsm_status bsm_schema_match_name(const bsm_match_call *call,
 
 /* The overload of a node that already has the complete list of its inputs, in
  * order, keyword-only ones too (printed graphs; PyTorch's Node::matches): the
- * first candidate whose formals accept `types`. *out is NULL when none does.
+ * first candidate whose formals accept `types`, and where there is none the
+ * first for which a bool is a Scalar. *out is NULL when none does.
  * `return_types` (may be NULL) gets as in bsm_schema_match. */
 BSM_NODISCARD bsm_status bsm_schema_match_node(
     bsm_type_table *table, bsm_arena *arena, const bsm_type *const *types,

@@ -251,6 +251,21 @@ class Numbers(nn.Module):
         return x * n, torch.ones(n + 1)
 
 
+class Truths(nn.Module):
+    """True and False as numbers: beside truth values they are such."""
+
+    def forward(self, m, i, x):
+        return (m & True, m | False, m ^ True, m == True, m > False, m + True,
+                m * True, torch.where(m, True, False), torch.where(m, m, True),
+                torch.where(m, True, 2), m.masked_fill(m, False), i & True,
+                i + True, i // True, x * True, torch.full((2,), True),
+                torch.full((2,), True, dtype=torch.float32), m.new_full((2,), 1),
+                torch.full_like(m, True), i.new_full((2,), True),
+                torch.scalar_tensor(True), F.pad(m, (1, 1), value=True),
+                torch.add(m, m, alpha=True), i.clamp(min=True),
+                m.clone().fill_(False), (i > 2) | False)
+
+
 def rand(*shape):
     return torch.randn(*shape)
 
@@ -299,6 +314,9 @@ MODELS = {
     "recurrent": (Recurrent, None, {}, [(rand(2, 6, 4),)], False),
     "training": (Training, None, {},
                  [(rand(3, 4), torch.tensor([2, 6, 2]))], True),
+    "truths": (Truths, None, {},
+               [(torch.tensor([True, False]), torch.tensor([3, 2]), rand(2))],
+               True),
     "numbers": (Numbers, (None, Dim.DYNAMIC), {},
                 [(rand(3), n) for n in (4, 9)], False),
 }

@@ -286,6 +286,10 @@ static bsm_status check_types(int32_t variant, bsm_tensor *const *in,
               "supported. If you are trying to invert a mask, use the `~` or "
               "`logical_not()` operator instead.");
   }
+  if (alpha && alpha->tag == BSM_IVALUE_BOOL && common != BSM_DTYPE_BOOL) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "Boolean alpha only supported for Boolean results.");
+  }
   if (alpha && alpha->tag == BSM_IVALUE_COMPLEX &&
       !bsm_dtype_is_complex(common)) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
