@@ -437,11 +437,64 @@ static void test_in_place(void **state) {
   }
 }
 
+/* Of integers, as PyTorch has it; one zero in any place is enough. On a GPU
+ * PyTorch says nothing, either. */
+static void test_division_by_zero(void **state) {
+  static const int32_t codes[] = {
+      BSM_ELEMENT_WISE_FLOOR_DIV, BSM_ELEMENT_WISE_TRUNC_DIV,
+      BSM_ELEMENT_WISE_REMAINDER, BSM_ELEMENT_WISE_FMOD};
+  static const bsm_dtype dtypes[] = {BSM_DTYPE_INT64, BSM_DTYPE_UINT8,
+                                     BSM_DTYPE_FLOAT};
+  enum { COUNT = 5000, ZERO = 4321 };
+  (void)state;
+  if (suite_is_for("cuda")) skip();
+  suite_needs(BSM_STEP_ELEMENT_WISE);
+  for (int i = 0; i < 24; i++) {
+    const bsm_dtype dtype = dtypes[i % 3];
+    const bool divides_one = i >= 12; /* a table, if there were no zeros */
+    harness h;
+    harness_init(&h, BSM_STEP_ELEMENT_WISE);
+    char *b = add_input(&h, dtype, dims_of(1, COUNT), NULL);
+    add_output(&h, dtype, dims_of(1, COUNT), NULL);
+    for (int k = 0; k < COUNT; k++) {
+      store_text(dtype, b + (size_t)k * bsm_dtype_size(dtype), "3");
+    }
+    h.params.element_wise =
+        (bsm_step_element_wise){.instruction_count = 2,
+                                .result = 1,
+                                .program = {{.kind = BSM_STEP_EW_CONSTANT,
+                                             .dst = 1,
+                                             .alpha = 1,
+                                             .integer = 1,
+                                             .dtype = (int32_t)dtype},
+                                            {.kind = BSM_STEP_EW_BINARY,
+                                             .code = codes[i / 3 % 4],
+                                             .dst = 1,
+                                             .a = divides_one,
+                                             .b = 0,
+                                             .dtype = (int32_t)dtype}}};
+    assert_null(harness_run(&h, bsm_isa_detect(), 2));
+    store_text(dtype, b + (size_t)ZERO * bsm_dtype_size(dtype), "0");
+    bsm_status st = harness_run(&h, bsm_isa_detect(), 2);
+    if (dtype == BSM_DTYPE_FLOAT) {
+      assert_null(st);
+    } else {
+      assert_int_equal(bsm_status_code(st), BSM_INVALID_ARGUMENT);
+      assert_non_null(strstr(bsm_status_message(st), "ZeroDivisionError"));
+      bsm_status_free(st);
+    }
+    harness_free(&h);
+  }
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pytorch),      cmocka_unit_test(test_layouts),
-      cmocka_unit_test(test_mixed_dtypes), cmocka_unit_test(test_powers),
+      cmocka_unit_test(test_pytorch),
+      cmocka_unit_test(test_layouts),
+      cmocka_unit_test(test_mixed_dtypes),
+      cmocka_unit_test(test_powers),
       cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_division_by_zero),
   };
   return suite_run(argc, argv, tests);
 }

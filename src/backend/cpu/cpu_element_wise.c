@@ -42,6 +42,7 @@ static bool wants_table(const bsm_cpu_ew *e) {
   for (int32_t i = 0; i < e->count; i++) {
     const bsm_cpu_ew_instruction *in = &e->program[i];
     if (in->op.kind == BSM_STEP_EW_CONSTANT) continue;
+    if (in->divides) return false; /* a table tells nothing of zeros */
     const bool is_short = in->compute == BSM_CPU_F32 &&
                           (in->op.kind == BSM_STEP_EW_SELECT || in->exact ||
                            (in->op.kind == BSM_STEP_EW_BINARY &&
@@ -149,11 +150,13 @@ static void rows_unit(void *arg, int64_t index, int slot) {
 
 static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   const bsm_cpu_ew *e = prepared->impl;
+  atomic_bool by_zero = false;
   bsm_cpu_ew_work w = {
       .e = e,
       .output = bsm_cpu_output_address(prepared, r, 0),
       .scratch = r->scratch,
-      .slot_size = prepared->scratch_size / (size_t)e->base.slots};
+      .slot_size = prepared->scratch_size / (size_t)e->base.slots,
+      .by_zero = &by_zero};
   for (uint32_t i = 0; i < e->inputs; i++) {
     w.inputs[i] = bsm_cpu_input_address(prepared, r, i);
   }
@@ -162,7 +165,7 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
                    : e->table || is_quantize(e) ? rows_unit
                                                 : bsm_cpu_ew_run_unit,
                    &w);
-  return BSM_OK;
+  return by_zero ? BSM_FAIL(BSM_INVALID_ARGUMENT, "ZeroDivisionError") : BSM_OK;
 }
 
 const bsm_cpu_kind bsm_cpu_ELEMENT_WISE = {bsm_check_element_wise, NULL,

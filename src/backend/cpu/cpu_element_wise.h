@@ -5,6 +5,8 @@
 #ifndef BSM_BACKEND_CPU_ELEMENT_WISE_H_
 #define BSM_BACKEND_CPU_ELEMENT_WISE_H_
 
+#include <stdatomic.h>
+
 #include "backend/cpu/cpu_affine.h"
 #include "backend/cpu/cpu_quantize.h"
 #include "backend/cpu/cpu_scalar_ops.h"
@@ -22,6 +24,7 @@ typedef struct bsm_cpu_ew_instruction {
   bool hoisted;      /* a constant: set once, not in each block */
   bool separate;     /* the result must not overwrite an operand */
   bool exact;        /* numbers of the operands' dtype give such numbers */
+  bool divides;      /* integers: by zero is an error */
   bool has_exponent; /* pow with a constant */
   double exponent;
 } bsm_cpu_ew_instruction;
@@ -57,6 +60,7 @@ typedef struct bsm_cpu_ew_work {
   char *output;
   uint8_t *scratch;
   size_t slot_size;
+  atomic_bool *by_zero; /* set where an integer is divided by zero; or NULL */
 } bsm_cpu_ew_work;
 
 static inline bool bsm_cpu_ew_is_byte(bsm_dtype dtype) {

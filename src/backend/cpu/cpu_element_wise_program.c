@@ -285,6 +285,8 @@ static void resolve(bsm_cpu_ew_instruction *in, const bsm_dtype *types) {
               op->kind == BSM_STEP_EW_ACTIVATION)) {
     in->compute = in->result = BSM_CPU_I64; /* arithmetic with 0 and 1 */
   }
+  in->divides = op->kind == BSM_STEP_EW_BINARY && in->compute == BSM_CPU_I64 &&
+                bsm_cpu_binary_is_division(op->code);
   /* Tests give 1 and 0, and so do conversions to truth values. */
   if (dst == BSM_CPU_U8 && op->kind != BSM_STEP_EW_SELECT) in->exact = true;
   in->separate = op->dst == op->a || (reads_b(op) && op->dst == op->b) ||

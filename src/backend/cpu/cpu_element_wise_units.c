@@ -70,6 +70,15 @@ static void select_values(const machine *m, const bsm_cpu_ew_instruction *in,
   }
 }
 
+/* Tells that an integer of a block is divided by zero. */
+static void look_for_zero(const machine *m, const int64_t *b, int64_t n) {
+  int64_t zeros = 0;
+  for (int64_t i = 0; i < n; i++) zeros += b[i] == 0;
+  if (zeros && m->w->by_zero) {
+    atomic_store_explicit(m->w->by_zero, true, memory_order_relaxed);
+  }
+}
+
 /* Computes one instruction into `to`. */
 static void compute(const machine *m, const bsm_cpu_ew_instruction *in,
                     void *to, int64_t n) {
@@ -78,7 +87,7 @@ static void compute(const machine *m, const bsm_cpu_ew_instruction *in,
   const bsm_dtype dtype = (bsm_dtype)op->dtype;
   const bsm_cpu_class dst = bsm_cpu_class_of(dtype);
   void *result = in->result == dst ? to : (void *)m->operand[2];
-  const void *a;
+  const void *a, *b;
   switch (op->kind) {
     case BSM_STEP_EW_UNARY:
       a = converted(m, op->a, in->a_class, in->compute, 0, n);
@@ -89,9 +98,9 @@ static void compute(const machine *m, const bsm_cpu_ew_instruction *in,
       if (in->has_exponent) {
         bsm_cpu_power(math, in->compute, a, in->exponent, result, n);
       } else {
-        bsm_cpu_binary(math, op->code, in->compute, dtype, a,
-                       converted(m, op->b, in->b_class, in->compute, 1, n),
-                       result, n);
+        b = converted(m, op->b, in->b_class, in->compute, 1, n);
+        if (in->divides) look_for_zero(m, b, n);
+        bsm_cpu_binary(math, op->code, in->compute, dtype, a, b, result, n);
       }
       break;
     case BSM_STEP_EW_ACTIVATION:

@@ -378,6 +378,10 @@ static int ints_division(int32_t code) {
   }
 }
 
+bool bsm_cpu_binary_is_division(int32_t code) {
+  return ints_division(code) >= 0;
+}
+
 static void binary_i64(int32_t code, bsm_dtype dtype, const int64_t *a,
                        const int64_t *b, int64_t *y, int64_t n) {
   const bsm_k_ints *ints = bsm_cpu_ints();

@@ -9,8 +9,9 @@
 #include "backend/cpu/cpu_element.h"
 
 /* The result is a truth value: a uint8 array of 0 and 1. */
-bool bsm_cpu_unary_is_test(int32_t code);  /* NOT, ISINF, ISNAN */
-bool bsm_cpu_binary_is_test(int32_t code); /* comparisons, AND, OR, XOR */
+bool bsm_cpu_unary_is_test(int32_t code);      /* NOT, ISINF, ISNAN */
+bool bsm_cpu_binary_is_test(int32_t code);     /* comparisons, AND, OR, XOR */
+bool bsm_cpu_binary_is_division(int32_t code); /* of integers */
 
 /* y = op(x). `c`: class of x, and of y except for tests; uint8 only for tests.
  * `dtype`: of y. */
