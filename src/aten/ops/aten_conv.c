@@ -221,6 +221,8 @@ static bsm_status plan_conv(const bsm_tensor *x, const bsm_tensor *w,
       .in_channels = x->sizes.d[1],
       .out_channels = p->transposed ? w->sizes.d[1] * p->groups : w->sizes.d[0],
       .groups = p->groups};
+  /* Where there is nothing to read PyTorch has no outputs, either. */
+  if (plan->in_channels == 0) plan->out_channels = 0;
   for (int i = 0; i < 3; i++) {
     plan->in[i] = plan->out[i] = plan->kernel[i] = 1;
     plan->stride[i] = plan->dilation[i] = 1;

@@ -109,6 +109,105 @@ static bsm_dims without(bsm_dims dims, int dim, bool keep) {
 
 /* ---- mode and nanmedian ---- */
 
+/* The order that std::sort of GNU's C++ library leaves keys in: of equal ones
+ * PyTorch's mode gives the place of the last. Its parts have its names. */
+enum { INTROSORT_FEW = 16 };
+
+static void swap_places(int64_t *order, int64_t i, int64_t k) {
+  const int64_t kept = order[i];
+  order[i] = order[k];
+  order[k] = kept;
+}
+
+#define BEFORE(i, k) (key[order[i]] < key[order[k]])
+
+static void insertion_sort(const int64_t *key, int64_t *order, int64_t n) {
+  for (int64_t i = 1; i < n; i++) {
+    const int64_t place = order[i];
+    int64_t to = i;
+    for (; to > 0 && key[place] < key[order[to - 1]]; to--) {
+      order[to] = order[to - 1];
+    }
+    order[to] = place;
+  }
+}
+
+/* Lets order[at] sink or rise to its place in a heap of n. */
+static void adjust_heap(const int64_t *key, int64_t *order, int64_t at,
+                        int64_t n, int64_t place) {
+  const int64_t top = at;
+  int64_t child = at;
+  while (child < (n - 1) / 2) {
+    child = 2 * (child + 1);
+    if (BEFORE(child, child - 1)) child--;
+    order[at] = order[child];
+    at = child;
+  }
+  if (n % 2 == 0 && child == (n - 2) / 2) {
+    child = 2 * (child + 1);
+    order[at] = order[child - 1];
+    at = child - 1;
+  }
+  for (; at > top && key[order[(at - 1) / 2]] < key[place]; at = (at - 1) / 2) {
+    order[at] = order[(at - 1) / 2];
+  }
+  order[at] = place;
+}
+
+static void heap_sort(const int64_t *key, int64_t *order, int64_t n) {
+  for (int64_t at = (n - 2) / 2; n > 1 && at >= 0; at--) {
+    adjust_heap(key, order, at, n, order[at]);
+  }
+  while (n > 1) {
+    const int64_t place = order[--n];
+    order[n] = order[0];
+    adjust_heap(key, order, 0, n, place);
+  }
+}
+
+/* The median of three goes to the front. */
+static void move_median_to_first(const int64_t *key, int64_t *order, int64_t a,
+                                 int64_t b, int64_t c) {
+  if (BEFORE(a, b)) {
+    swap_places(order, 0, BEFORE(b, c) ? b : BEFORE(a, c) ? c : a);
+  } else {
+    swap_places(order, 0, BEFORE(a, c) ? a : BEFORE(b, c) ? c : b);
+  }
+}
+
+static int64_t partition(const int64_t *key, int64_t *order, int64_t n) {
+  int64_t first = 1, last = n;
+  move_median_to_first(key, order, 1, n / 2, n - 1);
+  for (;; first++) {
+    while (BEFORE(first, 0)) first++;
+    do last--;
+    while (BEFORE(0, last));
+    if (first >= last) return first;
+    swap_places(order, first, last);
+  }
+}
+
+static void introsort_loop(const int64_t *key, int64_t *order, int64_t n,
+                           int depth) {
+  for (; n > INTROSORT_FEW; depth--) {
+    if (depth == 0) {
+      heap_sort(key, order, n);
+      return;
+    }
+    const int64_t cut = partition(key, order, n);
+    introsort_loop(key, order + cut, n - cut, depth - 1);
+    n = cut;
+  }
+}
+
+static void introsort(const int64_t *key, int64_t *order, int64_t n) {
+  int depth = 0;
+  for (int64_t left = n; left > 1; left /= 2) depth += 2;
+  for (int64_t i = 0; i < n; i++) order[i] = i;
+  introsort_loop(key, order, n, depth);
+  insertion_sort(key, order, n);
+}
+
 /* Where the most frequent key of the sorted row is last; the least of equally
  * frequent ones. */
 static int64_t mode_place(const bsm_tensor *t, const int64_t *row,
@@ -168,10 +267,14 @@ static bsm_status op_place(OP_PARAMS) {
   const int64_t total = bsm_tensor_numel(t);
   const bool integral = bsm_dtype_is_integral(t->dtype, true);
   for (int64_t r = 0; r < total; r += n, to += bsm_dtype_size(t->dtype)) {
-    sort_rows(keys + r, n, 1, order);
-    const int64_t place = self->variant == PLACE_MODE
-                              ? mode_place(t, keys + r, order, n)
-                              : nanmedian_place(t, keys + r, order, n);
+    const bool mode = self->variant == PLACE_MODE;
+    if (mode) {
+      introsort(keys + r, order, n);
+    } else {
+      sort_rows(keys + r, n, 1, order);
+    }
+    const int64_t place = mode ? mode_place(t, keys + r, order, n)
+                               : nanmedian_place(t, keys + r, order, n);
     *at++ = place;
     if (integral) {
       bsm_store1_i64(t->dtype, to, keys[r + place]);

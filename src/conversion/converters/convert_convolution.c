@@ -273,6 +273,8 @@ static bsm_status start(bsm_conversion_ctx *ctx, const bsm_args *args,
   BSM_CHECK(spec->spatial >= 1 && spec->spatial <= BSM_MAX_SPATIAL,
             "a convolution with weights of dims %s",
             bsm_dims_str(spec->kernel));
+  BSM_CHECK(spec->kernel.d[0] > 0 && spec->kernel.d[1] > 0,
+            "a convolution of no maps");
   spec->output_padding.rank = spec->spatial;
   return BSM_OK;
 }

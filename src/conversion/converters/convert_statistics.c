@@ -225,6 +225,8 @@ static bsm_itensor *median_of_numbers(bsm_conversion_ctx *ctx,
 
 /* mode, nanmedian.dim, and nanmedian of all elements. */
 enum { MODE, NANMEDIAN, NANMEDIAN_OF_ALL };
+/* Elements that PyTorch sorts by insertion, which is stable. */
+#define STABLE_SORT 16
 
 static bsm_status convert_place(bsm_conversion_ctx *ctx, const bsm_node *node,
                                 const bsm_args *args) {
@@ -241,6 +243,10 @@ static bsm_status convert_place(bsm_conversion_ctx *ctx, const bsm_node *node,
                             &axis)) {
     return bsm_ctx_take_error(ctx);
   }
+  /* Of equal elements PyTorch names the one that its sort leaves behind. */
+  BSM_CHECK(which != MODE || flat || x->dims.d[axis] <= STABLE_SORT ||
+                !bsm_output_is_used(node, 1),
+            "the places of modes of more than %d", STABLE_SORT);
   if (flat) x = bsm_emit_reshape(ctx, x, (bsm_dims){1, {bsm_itensor_numel(x)}});
   if (dtype == BSM_DTYPE_BOOL) x = bsm_emit_cast(ctx, x, BSM_DTYPE_UINT8);
   sorted s;

@@ -242,6 +242,41 @@ def places(m):
                    padding, mode == padding)
 
 
+def modes(m):
+    """Of equal elements the place is that which std::sort leaves last: for few,
+    for many, and where it gives up partitions for a heap."""
+    for n, kinds in ((16, 3), (17, 1), (40, 3), (300, 7), (300, 200)):
+        x = torch.randint(0, kinds, (2, n))
+        m.case("aten::mode", x, 1)
+        m.case("aten::mode", x.t().to(m.f4), 0, True)
+    worst, half = [0] * 256, 128
+    for i in range(1, half + 1):
+        if i % 2:
+            worst[i - 1:i + 1] = i, half + i
+        worst[half + i - 1] = 2 * i
+    for step in (1, 2, 5):
+        m.case("aten::mode", torch.tensor(worst) // step, 0)
+
+
+def no_maps(m):
+    case, rand = m.case, m.rand
+    x, w = rand((2, 0, 5, 5)), rand((3, 0, 3, 3))
+    case("aten::conv2d", x, w, rand((3,)))
+    case("aten::conv2d", x[0], w)
+    case("aten::conv2d", x, w, rand((3,)), [2], [1])
+    case("aten::conv1d", x[..., 0], w[..., 0], rand((3,)))
+    case("aten::convolution", x, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0],
+         1)
+    case("aten::conv_transpose2d.input", x, w.transpose(0, 1))
+
+
+def true_alpha(m):
+    i, b = torch.tensor([3, 2]), torch.tensor([True, False])
+    m.case("aten::add.Tensor", b, b, alpha=True)
+    m.case("aten::add.Tensor", i, i, alpha=True)
+    m.case("aten::sub.Scalar", i, 1, True)
+
+
 def add(m):
     windows(m)
     joined(m)
@@ -255,3 +290,6 @@ def add(m):
     bools(m)
     empty_windows(m)
     places(m)
+    modes(m)
+    no_maps(m)
+    true_alpha(m)
