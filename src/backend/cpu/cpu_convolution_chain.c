@@ -339,7 +339,8 @@ static bsm_status init_depthwise(const bsm_cpu_prepare *p, chain *c) {
       &p->step->params->convolution_chain.part[BSM_CHAIN_DEPTHWISE];
   bsm_cpu_depthwise *d = &c->depthwise;
   bsm_cpu_depthwise_init(params, &c->wide, &c->y, p->isa, d);
-  d->kernel = bsm_cpu_weights(p, 2 * BSM_CHAIN_DEPTHWISE);
+  BSM_TRY(bsm_cpu_depthwise_set_kernel(
+      bsm_cpu_weights(p, 2 * BSM_CHAIN_DEPTHWISE), p->arena, d));
   d->bias = bsm_cpu_weights(p, 2 * BSM_CHAIN_DEPTHWISE + 1);
   d->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)c->wide.c);
   c->padding = BSM_NEW_ARRAY(p->arena, const float *, (size_t)d->columns);

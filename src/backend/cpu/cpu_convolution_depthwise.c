@@ -151,7 +151,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
                          &c->common.y, p->isa, d);
   d->zeros = BSM_NEW_ARRAY(p->arena, float, (size_t)c->common.x.c + 1);
   BSM_TRY_ALLOC(d->zeros);
-  d->kernel = c->common.kernel;
+  BSM_TRY(bsm_cpu_depthwise_set_kernel(c->common.kernel, p->arena, d));
   d->bias = c->common.bias;
   choose_apart(c, d->maps > 1);
   if (d->square) BSM_TRY(find_parts(p, c));

@@ -2,6 +2,8 @@
 /* Rows of a depthwise convolution. */
 #include "backend/cpu/cpu_depthwise.h"
 
+#include <string.h>
+
 /* Windows that the unrolled kernels know. */
 static bool is_square(const bsm_step_window *w, const bsm_image *x) {
   return w->kernel[0] == 1 && x->size[0] == 1 && w->stride[0] == 1 &&
@@ -31,6 +33,7 @@ void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
                              .channels = x->c,
                              .maps = x->c / params->groups,
                              .taps = w->kernel[0] * w->kernel[1] * w->kernel[2],
+                             .w_tap = bsm_cpu_round_up(x->c, BSM_PANEL),
                              .line = shares_pixels(w) ? w->kernel[2] : 1,
                              .epilogue = bsm_cpu_make_epilogue(
                                  &params->epilogue, bsm_k_math_select(isa))};
@@ -41,6 +44,26 @@ void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
             : out->kernels->square[(out->window - 3) / 2][out->stride - 1];
     out->columns = bsm_cpu_max(0, y->size[2] - 1) * out->stride + out->window;
   }
+}
+
+/* Floats between taps by whose multiples the weights of a channel share few
+ * sets of the first-level cache, which pixels of as many channels need, too. */
+#define COLLISION 256
+
+bsm_status bsm_cpu_depthwise_set_kernel(const float *packed, bsm_arena *arena,
+                                        bsm_cpu_depthwise *d) {
+  const size_t row = (size_t)d->w_tap, wide = row + BSM_PANEL;
+  d->kernel = packed;
+  if (d->maps > 1 || d->w_tap % COLLISION || d->taps == 1) return BSM_OK;
+  float *copy = BSM_NEW_ARRAY(arena, float, wide *(size_t)d->taps);
+  BSM_TRY_ALLOC(copy);
+  for (int64_t t = 0; t < d->taps; t++) {
+    memcpy(copy + (size_t)t * wide, packed + (size_t)t * row,
+           row * sizeof(float));
+  }
+  d->kernel = copy;
+  d->w_tap = (int64_t)wide;
+  return BSM_OK;
 }
 
 void bsm_cpu_depthwise_point(const bsm_cpu_depthwise *d, const float *row,
@@ -67,7 +90,7 @@ bsm_k_depthwise_args bsm_cpu_depthwise_args(
   const int64_t panel = d->taps * d->maps * BSM_PANEL;
   return (bsm_k_depthwise_args){
       .w = d->kernel + (d->maps > 1 ? channel / BSM_PANEL * panel : channel),
-      .w_tap = bsm_cpu_round_up(d->channels, BSM_PANEL),
+      .w_tap = d->w_tap,
       .w_panel = panel,
       .maps = d->maps,
       .channels = channels,

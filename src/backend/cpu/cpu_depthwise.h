@@ -18,6 +18,7 @@ typedef struct bsm_cpu_depthwise {
   int64_t columns;    /* square: pointers of an input row */
   const float *zeros; /* [channels] */
   const float *kernel, *bias;
+  int64_t w_tap; /* floats from tap to tap of the kernel */
   bsm_cpu_epilogue epilogue;
 } bsm_cpu_depthwise;
 
@@ -35,6 +36,11 @@ typedef struct bsm_cpu_depthwise_target {
 void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
                             const bsm_image *x, const bsm_image *y,
                             uint32_t isa, bsm_cpu_depthwise *out);
+
+/* Sets the kernel to packed weights, or to a copy of them in `arena`. */
+BSM_NODISCARD bsm_status bsm_cpu_depthwise_set_kernel(const float *packed,
+                                                      bsm_arena *arena,
+                                                      bsm_cpu_depthwise *d);
 
 /* The pointers of one input row of a square window, `columns` of them, from
  * the first one in the padding on; `row` NULL: a row of the padding. */
