@@ -97,7 +97,7 @@ bsm_status bsm_build_chain(bsm_emitter *e, const bsm_layer *layer) {
                                &inputs[count++]));
   }
   BSM_TRY(bsm_build_new(e, y->name, y->dtype,
-                        bsm_build_image_layout(e, layer, y->dims),
+                        bsm_build_convolved_layout(e, layer),
                         &e->value[y->id]));
   bsm_plan_step *step;
   const char *name;

@@ -174,7 +174,7 @@ static bsm_layout output_layout(const bsm_emitter *e, const bsm_layer *layer) {
   return t->ops->writes_any_layout && t->ops->writes_any_layout(t, layer) &&
                  !bsm_build_readers_want_channels_last(e, y, READERS)
              ? bsm_layout_contiguous(y->dims)
-             : bsm_build_image_layout(e, layer, y->dims);
+             : bsm_build_convolved_layout(e, layer);
 }
 
 bsm_status bsm_build_convolution(bsm_emitter *e, const bsm_layer *layer) {

@@ -10,15 +10,20 @@
 
 static bsm_status layout_bytes(const bsm_layout *layout, bsm_dtype dtype,
                                uint64_t *out) {
+  bsm_plan_tensor reach = {.dtype = dtype, .dims = layout->dims};
   int64_t bytes = (int64_t)bsm_dtype_size(dtype);
-  for (int32_t i = 0; i < layout->dims.rank; i++) {
-    if (!bsm_i64_mul(bytes, layout->dims.d[i], &bytes)) {
-      return BSM_FAIL(BSM_LIMIT, "a tensor of shape %s is too large",
-                      bsm_dims_str(layout->dims));
-    }
+  bool fits = true;
+  for (int32_t i = 0; fits && i < layout->dims.rank; i++) {
+    fits = bsm_i64_mul(bytes, layout->dims.d[i], &bytes);
   }
   *out = (uint64_t)bytes;
-  return BSM_OK;
+  if (fits && !bsm_layout_is_dense(layout)) { /* pixels with gaps */
+    memcpy(reach.strides, layout->strides, sizeof(reach.strides));
+    fits = bsm_plan_tensor_extent(&reach, out);
+  }
+  return fits ? BSM_OK
+              : BSM_FAIL(BSM_LIMIT, "a tensor of shape %s is too large",
+                         bsm_dims_str(layout->dims));
 }
 
 static bsm_status new_buffer(bsm_emitter *e, bsm_buffer buffer, uint32_t *out) {
@@ -202,13 +207,52 @@ bsm_status bsm_build_as_contiguous(bsm_emitter *e, const bsm_itensor *t,
                out);
 }
 
+static bool is_depthwise(const bsm_layer *layer) {
+  const bsm_convolution_params *p = &layer->p.convolution;
+  return layer->kind == BSM_LAYER_CONVOLUTION && p->groups > 1 &&
+         p->groups == layer->inputs.items[0]->dims.d[1];
+}
+
+static bool is_pointwise(const bsm_layer *layer) {
+  const bsm_window_params *w = &layer->p.convolution.window;
+  bool single = layer->kind == BSM_LAYER_CONVOLUTION;
+  for (int32_t i = 0; single && i < w->spatial; i++) {
+    single = w->kernel[i] == 1;
+  }
+  return single;
+}
+
+/* The layout of an image with its channels innermost that `producer` makes;
+ * NULL: a copy. */
+static bsm_layout filtered_layout(const bsm_emitter *e, const bsm_itensor *t,
+                                  const bsm_layer *producer) {
+  const bsm_target *target = e->target;
+  const int64_t maps = t->dims.d[1];
+  bsm_layout out = bsm_layout_channels_last(t->dims);
+  bool filtered = producer && is_depthwise(producer);
+  if (!target->ops->pixel_pitch || e->uses.is_output[t->id]) return out;
+  for (uint32_t i = 0; i < e->uses.reader_count[t->id]; i++) {
+    const bsm_layer *reader = e->uses.readers[t->id][i];
+    if (!is_depthwise(reader) && !is_pointwise(reader)) return out;
+    filtered = filtered || is_depthwise(reader);
+  }
+  const int64_t pitch = target->ops->pixel_pitch(target, maps, t->dtype);
+  int64_t size = 1;
+  for (int32_t i = 0; i < t->dims.rank; i++) size *= t->dims.d[i];
+  if (!filtered || pitch == maps || size <= maps) return out; /* one pixel */
+  for (int32_t i = 0; i < t->dims.rank; i++) {
+    if (i != 1) out.strides[i] = out.strides[i] / maps * pitch;
+  }
+  return out;
+}
+
 static bsm_status as_channels_last(bsm_emitter *e, const bsm_itensor *t,
                                    uint32_t *out) {
   *out = bsm_build_value(e, t);
   bsm_layout layout = e->tensors.items[*out].layout;
   if (!bsm_layout_has_channels_inner(&layout)) {
-    return relay(e, t, BSM_RELAID_CHANNELS_LAST,
-                 bsm_layout_channels_last(layout.dims), out);
+    return relay(e, t, BSM_RELAID_CHANNELS_LAST, filtered_layout(e, t, NULL),
+                 out);
   }
   if (layout.strides[1] == 1) return BSM_OK;
   layout.strides[1] = 1; /* one channel: its stride does not matter */
@@ -242,6 +286,13 @@ bsm_layout bsm_build_image_layout(const bsm_emitter *e, const bsm_layer *layer,
                                   bsm_dims dims) {
   return has_channels_last(e, layer) ? bsm_layout_channels_last(dims)
                                      : bsm_layout_contiguous(dims);
+}
+
+bsm_layout bsm_build_convolved_layout(const bsm_emitter *e,
+                                      const bsm_layer *layer) {
+  const bsm_itensor *y = layer->outputs.items[0];
+  return has_channels_last(e, layer) ? filtered_layout(e, y, layer)
+                                     : bsm_layout_contiguous(y->dims);
 }
 
 bool bsm_build_wants_channels_last(const bsm_emitter *e,

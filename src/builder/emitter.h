@@ -111,6 +111,11 @@ BSM_NODISCARD bsm_status bsm_build_as_image(bsm_emitter *e,
 /* The layout that the target gives to an image of `layer`. */
 bsm_layout bsm_build_image_layout(const bsm_emitter *e, const bsm_layer *layer,
                                   bsm_dims dims);
+/* The same for the output of a convolution, whose pixels are the target's pitch
+ * apart where a depthwise convolution makes or reads them, and nothing but
+ * convolutions of single maps or pixels does. */
+bsm_layout bsm_build_convolved_layout(const bsm_emitter *e,
+                                      const bsm_layer *layer);
 /* Brings an image to the order in memory of another of the same dims, if one
  * of the two has its channels innermost. */
 bsm_status bsm_build_as_ordered(bsm_emitter *e, const bsm_itensor *t,

@@ -24,7 +24,7 @@
 #include "network/layer.h"
 
 /* The version of this interface; a table of another version is refused. */
-#define BSM_TARGET_VERSION 8
+#define BSM_TARGET_VERSION 9
 #define BSM_MAX_TACTICS 16
 
 typedef struct bsm_target_ops bsm_target_ops;
@@ -176,6 +176,11 @@ struct bsm_target_ops {
   bool (*reads_any_layout)(const bsm_target *target, const bsm_layer *layer);
   /* Whether it writes its output in any. NULL: none does. */
   bool (*writes_any_layout)(const bsm_target *target, const bsm_layer *layer);
+  /* The elements from pixel to pixel of an image of so many maps, innermost,
+   * that depthwise convolutions read or write: at least `maps`. NULL: `maps`.
+   */
+  int64_t (*pixel_pitch)(const bsm_target *target, int64_t maps,
+                         bsm_dtype dtype);
   /* A transposed convolution of float32 with strides of 1 is built as a
    * convolution. */
   bool turns_deconvolutions;

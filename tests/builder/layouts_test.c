@@ -449,6 +449,66 @@ static bsm_itensor *sum(bsm_itensor *a, bsm_itensor *b) {
       bsm_network_add_element_wise(net, a, b, BSM_ELEMENT_WISE_SUM));
 }
 
+/* Sums of windows of 3 x 3 of each map, or of its pixels alone. */
+static bsm_itensor *filtered(bsm_itensor *x, int64_t side) {
+  const int64_t maps = x->dims.d[1];
+  float *ones = BSM_NEW_ARRAY(&arena, float, (size_t)(maps * side * side));
+  assert_non_null(ones);
+  for (int64_t i = 0; i < maps * side * side; i++) ones[i] = 1;
+  bsm_weights kernel = {.dtype = BSM_DTYPE_FLOAT,
+                        .values = ones,
+                        .count = maps * side * side,
+                        .shape = {4, {maps, 1, side, side}}};
+  bsm_layer *layer = bsm_network_add_convolution_nd(
+      net, x, maps, (bsm_dims){2, {side, side}}, &kernel, NULL);
+  assert_non_null(layer);
+  bsm_layer_set_groups(layer, maps);
+  bsm_layer_set_padding_nd(layer, (bsm_dims){2, {side / 2, side / 2}});
+  return output_of(layer);
+}
+
+static void check_sums(bsm_dims dims) {
+  const int64_t h = dims.d[2], w = dims.d[3];
+  for (int64_t i = 0; i < dims.d[1] * h * w; i++) {
+    const int64_t first = i / (h * w) * h * w, y = i / w % h, x = i % w;
+    float expected = 0;
+    for (int64_t a = y - (y > 0); a <= y + (y < h - 1); a++) {
+      for (int64_t b = x - (x > 0); b <= x + (x < w - 1); b++) {
+        expected += in[first + a * w + b];
+      }
+    }
+    assert_true(out[i] == expected);
+  }
+}
+
+/* Pixels of 128 maps would share few sets of a cache: those that a depthwise
+ * convolution reads lie further apart, where nothing else reads them. */
+static void test_pixels_lie_apart(void **state) {
+  (void)state;
+  for (int64_t maps = 96; maps <= 256; maps += 32) {
+    for (int pooled = 0; pooled < 2; pooled++) {
+      tear_down(NULL);
+      set_up(NULL);
+      const bsm_dims dims = {4, {1, maps, 7, 6}};
+      bsm_itensor *x = filtered(input("x", dims), 1);
+      bsm_itensor *y = filtered(x, 3);
+      if (pooled) y = sum(largest(x), largest(y));
+      const bsm_plan *plan = run(y);
+      if (!pooled) check_sums(dims);
+      const int64_t apart = maps % 128 ? maps : maps + 16;
+      size_t found = 0;
+      for (uint32_t i = 0; i < plan->step_count; i++) {
+        const bsm_plan_step *step = &plan->steps[i];
+        if (step->kind != BSM_STEP_CONVOLUTION) continue;
+        const bool reads_x = found++ == 1;
+        assert_int_equal(plan->tensors[step->inputs[0]].strides[3],
+                         reads_x && pooled ? maps : apart);
+      }
+      assert_int_equal(found, 2);
+    }
+  }
+}
+
 /* Two images with their channels inside outvote a row-major one, which is
  * copied once into their order. */
 static void test_most_inputs_give_the_order(void **state) {
@@ -561,6 +621,7 @@ int main(void) {
                                       set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_an_image_keeps_its_channels_inside,
                                       set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_pixels_lie_apart, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_most_inputs_give_the_order, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_readers_decide_the_order, set_up,

@@ -333,6 +333,14 @@ static bool writes_any_layout(const bsm_target *target,
   return is_to_few_maps(layer, false);
 }
 
+/* Pixels a multiple of 512 bytes apart share few sets of the first-level cache:
+ * of a window's lines hardly more than a pixel each stays there. */
+static int64_t pixel_pitch(const bsm_target *target, int64_t maps,
+                           bsm_dtype dtype) {
+  (void)target;
+  return dtype == BSM_DTYPE_FLOAT && maps % 128 == 0 ? maps + BSM_PANEL : maps;
+}
+
 static const bsm_target_pass passes[] = {
     {"unify_quantizers", false, bsm_pass_unify_quantizers},
     {"move_quantizers", false, bsm_pass_move_quantizers},
@@ -426,6 +434,7 @@ const bsm_target_ops bsm_cpu_target_ops = {
     .image_layout = image_layout,
     .reads_any_layout = reads_any_layout,
     .writes_any_layout = writes_any_layout,
+    .pixel_pitch = pixel_pitch,
     .passes = passes,
     .pass_count = sizeof(passes) / sizeof(passes[0]),
     .tactics = list_tactics,
