@@ -95,6 +95,7 @@ static void times_are_kept(void **state) {
   const uint32_t count = step->trial_count;
   bsm_engine_destroy(first);
   /* From the cache: nothing runs. */
+  bsm_cuda_let_go(-1);
   gpu.reset(1, 13000, (size_t)1 << 30);
   assert_ok(compile(path, &second));
   assert_int_equal(launches(), 0);
