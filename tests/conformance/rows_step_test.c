@@ -433,6 +433,31 @@ static void test_reduce_of_maps(void **state) {
   }
 }
 
+/* Few elements in each of many rows that are apart, the last ones of which fill
+ * no block. */
+static void test_reduce_of_short_rows(void **state) {
+  static const bsm_reduce_operation operations[] = {
+      BSM_REDUCE_SUM, BSM_REDUCE_AVG, BSM_REDUCE_MAX,
+      BSM_REDUCE_MIN, BSM_REDUCE_L2,  BSM_REDUCE_VARIANCE};
+  static const int64_t counts[] = {9, 16, 23, 24, 25};
+  harness_rng r = {41};
+  (void)state;
+  suite_needs(BSM_STEP_REDUCE);
+  for (int i = 0; i < 30; i++) {
+    const int64_t n = counts[i % 5], rows = i % 2 ? 75 : 17;
+    const int64_t s[] = {rows * (n + 3), n + 3, 1}, y[] = {1, 2};
+    harness h;
+    harness_init(&h, BSM_STEP_REDUCE);
+    add_input(&h, BSM_DTYPE_FLOAT, dims_of(3, 2, rows, n), s);
+    fill_input(&h, &r, 0);
+    add_output(&h, BSM_DTYPE_FLOAT, dims_of(2, 2, rows), i % 3 ? NULL : y);
+    h.params.reduce = (bsm_step_reduce){
+        .operation = (int32_t)operations[i / 5], .axes = 4, .correction = 1};
+    harness_run_all(&h, compare_reduce, NULL);
+    harness_free(&h);
+  }
+}
+
 /* Any and all of rows of bool. */
 static void compare_truth(harness *h, uint32_t isa, void *arg) {
   const uint8_t *x = h->inputs[0], *y = h->outputs[0];
@@ -563,6 +588,31 @@ static void test_integer_rows(void **state) {
     add_output(&h, k / 6 % 3 ? d : BSM_DTYPE_INT64, dims_of(1, INTEGER_ROWS),
                NULL);
     harness_run_all(&h, compare_integer_rows, n);
+    harness_free(&h);
+  }
+}
+
+/* The extreme of a row is NaN where it has one, and there alone. */
+static void test_nan_of_short_rows(void **state) {
+  enum { ROWS = 40, N = 11 };
+  uint32_t isas[8];
+  const int count = harness_isas(isas);
+  (void)state;
+  suite_needs(BSM_STEP_REDUCE);
+  for (int k = 0; k < count * 2; k++) {
+    harness h;
+    harness_init(&h, BSM_STEP_REDUCE);
+    float *x = add_input(&h, BSM_DTYPE_FLOAT, dims_of(2, ROWS, N), NULL);
+    for (int i = 0; i < ROWS * N; i++) {
+      x[i] = i / N % 3 == 0 && i % N == i / N % N ? NAN : (float)(i % 7);
+    }
+    float *y = add_output(&h, BSM_DTYPE_FLOAT, dims_of(1, ROWS), NULL);
+    h.params.reduce.operation = k % 2 ? BSM_REDUCE_MAX : BSM_REDUCE_MIN;
+    h.params.reduce.axes = 2;
+    assert_null(harness_run(&h, isas[k / 2], 1));
+    for (int i = 0; i < ROWS; i++) {
+      assert_true(i % 3 == 0 ? isnan(y[i]) : y[i] == (k % 2 ? 6.0f : 0.0f));
+    }
     harness_free(&h);
   }
 }
@@ -1040,6 +1090,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_even_rows),
       cmocka_unit_test(test_reduce),
       cmocka_unit_test(test_reduce_of_maps),
+      cmocka_unit_test(test_reduce_of_short_rows),
+      cmocka_unit_test(test_nan_of_short_rows),
       cmocka_unit_test(test_truth),
       cmocka_unit_test(test_integer_reduce),
       cmocka_unit_test(test_integer_rows),

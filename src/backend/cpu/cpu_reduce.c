@@ -2,11 +2,12 @@
 /* Reductions over any axes.
  *
  * Paths: `rows`, floats whose reduced elements are one contiguous row;
- * `columns`, floats with a contiguous kept dimension inside the reduced ones (a
- * spatial mean of a channels-last image), which adds rows of columns in chunks;
- * `truth`, any and all of contiguous rows of bool;
- * `integers`, sums and extremes of contiguous rows of these;
- * `blocks`, anything else. */
+ * `short rows`, the same where there are few of them in each of many rows,
+ * which are turned into columns, as a call for each row takes longer than its
+ * sum; `columns`, floats with a contiguous kept dimension inside the reduced
+ * ones (a spatial mean of a channels-last image), which adds rows of columns in
+ * chunks; `truth`, any and all of contiguous rows of bool; `integers`, sums and
+ * extremes of contiguous rows of these; `blocks`, anything else. */
 #include "backend/cpu/cpu_reduce.h"
 
 #include <math.h>
@@ -19,6 +20,9 @@
 #define SUM_ROWS 64 /* rows added in float before they go to double */
 /* Shorter rows are done in blocks. */
 #define SHORT_ROW 8
+/* Rows up to this are turned, TURNED of them at a time. */
+#define LONG_ROW 24
+#define TURNED 32
 #define SHORT_INTEGERS 16
 
 typedef bsm_cpu_reduce reduce;
@@ -99,7 +103,9 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bool short_rows = d->count <= SHORT_ROW && k->count > SHORT_ROW;
   if (floats && d->rank == 1 && d->strides[1][0] == 1 && d->count > 0 &&
       !short_rows && (is_summed(r->operation) || extreme || squares)) {
-    r->mode = BSM_CPU_REDUCE_ROWS;
+    const bool turned =
+        d->count <= LONG_ROW && k->dims[k->rank - 1] >= TURNED / 2;
+    r->mode = turned ? BSM_CPU_REDUCE_SHORT_ROWS : BSM_CPU_REDUCE_ROWS;
   } else if (floats && k->strides[1][k->rank - 1] == 1 &&
              k->strides[0][k->rank - 1] == 1 && k->dims[k->rank - 1] >= 8 &&
              d->count > 0 && (is_summed(r->operation) || squares || extreme)) {
@@ -115,8 +121,8 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
     r->mode = BSM_CPU_REDUCE_BLOCKS;
     bsm_cpu_reduce_prepare_blocks(r, &bytes);
   }
-  static const char *const descriptions[] = {"rows", "columns", "truth",
-                                             "integers", "blocks"};
+  static const char *const descriptions[] = {"rows",  "short rows", "columns",
+                                             "truth", "integers",   "blocks"};
   r->base.description = descriptions[r->mode];
   r->unit_rows = bsm_cpu_max(1, UNIT / bsm_cpu_max(1, d->count));
   out->impl = r;
@@ -159,6 +165,60 @@ static void rows_unit(void *arg, int64_t unit, int slot) {
     const float *x = (const float *)(const void *)w->x + c.offset[1];
     ((float *)(void *)w->y)[c.offset[0]] = reduce_row(r, x, r->reduced.count);
     bsm_cpu_advance(&r->kept, &c, 1);
+  }
+}
+
+/* ---- run: short rows of floats ---- */
+
+/* y of the columns of x, n rows of TURNED. Floats suffice: what is divided has
+ * been rounded to them before. */
+static void reduce_turned(const reduce *r, const float *x, int64_t n,
+                          float *y) {
+  float mean[TURNED] = {0}, divisor = (float)n;
+  switch (r->operation) {
+    case BSM_REDUCE_MAX:
+      r->rows->max_columns(x, TURNED, n, y, TURNED);
+      return;
+    case BSM_REDUCE_MIN:
+      r->rows->min_columns(x, TURNED, n, y, TURNED);
+      return;
+    case BSM_REDUCE_L2:
+      r->rows->square_columns(x, TURNED, n, mean, y, TURNED);
+      for (int64_t i = 0; i < TURNED; i++) y[i] = sqrtf(y[i]);
+      return;
+    default:
+      r->rows->sum_columns(x, TURNED, n, y, TURNED);
+  }
+  if (r->operation == BSM_REDUCE_SUM) return;
+  if (r->operation == BSM_REDUCE_VARIANCE) {
+    for (int64_t i = 0; i < TURNED; i++) mean[i] = y[i] / divisor;
+    r->rows->square_columns(x, TURNED, n, mean, y, TURNED);
+    divisor = (float)fmax((double)n - r->correction, 0.0);
+  }
+  for (int64_t i = 0; i < TURNED; i++) y[i] /= divisor;
+}
+
+static void short_rows_unit(void *arg, int64_t unit, int slot) {
+  const work *w = arg;
+  const reduce *r = w->r;
+  const bsm_cpu_space *k = &r->kept;
+  const int64_t n = r->reduced.count, last = k->rank - 1;
+  const int64_t x_stride = k->strides[1][last], y_stride = k->strides[0][last];
+  const int64_t first = unit * r->unit_rows;
+  const int64_t end = bsm_cpu_min(first + r->unit_rows, k->count);
+  /* Where rows are missing there are zeros, or what was there before. */
+  float turned[LONG_ROW * TURNED] = {0}, result[TURNED];
+  bsm_cpu_cursor c;
+  (void)slot;
+  bsm_cpu_seek(k, first, &c);
+  for (int64_t i = first, count; i < end; i += count) {
+    count = bsm_cpu_min(bsm_cpu_min(TURNED, end - i), bsm_cpu_row_left(k, &c));
+    const float *x = (const float *)(const void *)w->x + c.offset[1];
+    float *y = (float *)(void *)w->y + c.offset[0];
+    r->rows->transpose(x, x_stride, turned, TURNED, n, count);
+    reduce_turned(r, turned, n, result);
+    for (int64_t j = 0; j < count; j++) y[j * y_stride] = result[j];
+    bsm_cpu_advance(k, &c, count);
   }
 }
 
@@ -329,6 +389,9 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *run) {
   switch (r->mode) {
     case BSM_CPU_REDUCE_ROWS:
       bsm_cpu_parallel(run, r->base.slots, units, rows_unit, &w);
+      break;
+    case BSM_CPU_REDUCE_SHORT_ROWS:
+      bsm_cpu_parallel(run, r->base.slots, units, short_rows_unit, &w);
       break;
     case BSM_CPU_REDUCE_COLUMNS:
       units = r->kept.count / length * bsm_cpu_div_up(length, COLUMNS);
