@@ -13,7 +13,7 @@
 #include "backend/cpu/cpu_element_wise.h"
 
 /* Elements from which on a call copies them faster than a loop. */
-#define LONG_COPY 6
+#define LONG_COPY 16
 
 bool bsm_cpu_ew_rows_touch(const bsm_cpu_ew *e, uint32_t k) {
   const int32_t last = e->space.rank - 1;
@@ -242,12 +242,33 @@ static void repeat_row(machine *m, uint32_t i, const char *at, int64_t stride,
   m->filled_count[i] = n;
 }
 
+/* Four at a time, as calls and the beginnings of longer vectors take long
+ * beside short rows. */
+static void fill_floats(float value, int64_t n, float *to) {
+  const float four[4] = {value, value, value, value};
+  int64_t j = 0;
+  for (; j + 4 <= n; j += 4) memcpy(to + j, four, sizeof(four));
+  for (; j < n; j++) to[j] = value;
+}
+
+static void copy_floats(const float *x, int64_t n, float *to) {
+  int64_t j = 0;
+  if (n >= LONG_COPY) {
+    memcpy(to, x, (size_t)n * sizeof(*to));
+    return;
+  }
+  for (; j + 4 <= n; j += 4) memcpy(to + j, x + j, 4 * sizeof(*to));
+  for (; j < n; j++) to[j] = x[j];
+}
+
 /* Rows of floats, `next` apart, one behind the other. */
 static void join_floats(const float *x, int64_t stride, int64_t next,
                         int64_t row, int64_t rows, float *to) {
   for (int64_t r = 0; r < rows; r++, x += next, to += row) {
-    if (stride == 1 && row >= LONG_COPY) {
-      memcpy(to, x, (size_t)row * sizeof(*to));
+    if (stride == 0) {
+      fill_floats(*x, row, to);
+    } else if (stride == 1) {
+      copy_floats(x, row, to);
     } else {
       for (int64_t j = 0; j < row; j++) to[j] = x[j * stride];
     }
