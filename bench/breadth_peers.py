@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Bessemer beside other runtimes on models that nobody named: the cases of
-breadth.py and some of usual sizes written by hand (peer_nets.py).
+breadth.py and some of usual sizes written by hand (peer_nets.py, whole_nets.py).
 
   breadth_peers.py DIR [PATTERN ...]   group/name as for breadth.py, the group
-                                       "peer", or "layer": single kinds of
+                                       "peer" or "whole", or "layer": single kinds of
                                        layers, or "conv": convolutions; default:
                                        LIST below
 
@@ -12,6 +12,7 @@ Options: --peers bessemer,torchscript,onnxruntime,openvino   --threads 1
          --rounds 6   --turn-ms 60   --bessemer PATH   --isa NAME   --json FILE
          --cpu-time   (one thread) counts the CPU time of each process, so that
                       others on the machine disturb less; compiles cpu_clock.c
+         --one-process  (peers_in_process.py) all in one process: faster
 
 The peers are those of peers.py, in processes of their own and in turns. A line
 has the *least* times of all turns, for machines on which other programs run,
@@ -37,6 +38,8 @@ import convolution_nets
 import layer_nets
 import peer_nets
 import peers
+import peers_in_process
+import whole_nets
 
 LIST = ("peer", "vision/densenet121", "vision/googlenet_noaux", "vision/inception_v3", "vision/mnasnet0_5",
         "vision/shufflenet_v2_x0_5", "vision/regnet_y_400mf", "vision/resnext50_32x4d", "vision/convnext_tiny",
@@ -51,7 +54,7 @@ LIST = ("peer", "vision/densenet121", "vision/googlenet_noaux", "vision/inceptio
 
 
 def cases(patterns):
-    groups = (("peer", peer_nets), ("layer", layer_nets), ("conv", convolution_nets))
+    groups = (("peer", peer_nets), ("whole", whole_nets), ("layer", layer_nets), ("conv", convolution_nets))
     own = [breadth.Case(group, *row) for group, nets in groups for row in nets.cases()]
     for case in own + list(breadth.all_cases()):
         full = case.group + "/" + case.name
@@ -112,6 +115,15 @@ def count_cpu_time(args):
     os.environ["LD_PRELOAD"] = compile_clock(args.dir)
 
 
+def one_process(args, case):
+    env = dict(os.environ)
+    if args.threads == 1:  # tactics are timed by the same clock
+        env["LD_PRELOAD"] = compile_clock(args.dir)
+    name = export(case, args.dir)
+    how = "trace" if "trace" in case.hows else "script"
+    return peers_in_process.measure(args, name, os.path.join(args.dir, f"{name}-{how}-b1"), env)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dir")
@@ -124,15 +136,18 @@ def main():
     parser.add_argument("--isa")
     parser.add_argument("--json")
     parser.add_argument("--cpu-time", action="store_true")
+    parser.add_argument("--one-process", action="store_true")
     args = parser.parse_args()
     args.dir, args.peers = os.path.abspath(args.dir), args.peers.split(",")
-    torch.set_num_threads(1)
+    args.bessemer = os.path.abspath(args.bessemer)
+    torch.set_num_threads(args.threads if args.one_process else 1)
     if args.cpu_time:
         count_cpu_time(args)
     records = []
     for case in cases(args.patterns or LIST):
         try:
-            records.append(peers.measure(args, export(case, args.dir), args.threads))
+            records.append(one_process(args, case) if args.one_process else
+                           peers.measure(args, export(case, args.dir), args.threads))
         except Exception as error:
             print(f"{case.group}/{case.name}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
             continue
@@ -146,6 +161,9 @@ def main():
     if leads:
         print(f"{len(leads)} models, geometric mean {statistics.geometric_mean(leads):.3f}, "
               f"below 1: {sum(lead < 1 for lead in leads)}")
+    if args.one_process:  # some runtimes do not survive their own destructors
+        sys.stdout.flush()
+        os._exit(0)
     return 0
 
 
