@@ -4,11 +4,22 @@
  * same bits, but for activations that are approximated. */
 #include "tests/conformance/step_harness.h"
 
+typedef enum weights {
+  ALL_WEIGHTS,
+  SMALL_WEIGHTS, /* sums of several groups stay in 16 bits */
+  GREAT_WEIGHTS, /* 127 or -127 */
+  FEW_GREAT      /* one of ten is 127, -127 or -128, others are small */
+} weights;
+
+typedef enum bytes_like { ANY_BYTES, EXTREMES, EDGES } bytes_like;
+
 typedef struct shape {
   int n, groups, ci, co, spatial; /* maps of a group */
   int size[3], kernel[3], stride[3], dilation[3], pad[3];
   int extra; /* elements between pixels */
-  bool y_is_float, residual, residual_is_float, extremes, small;
+  bool y_is_float, residual, residual_is_float, extremes;
+  bool edges; /* bytes are 0 or 255 */
+  weights weights;
   bsm_dtype narrow; /* of what is float; 0: it is float */
   bsm_activation_type activation;
   int least, greatest;
@@ -33,10 +44,28 @@ static bsm_dims image_dims(const shape *s, bool output) {
 }
 
 static void fill_bytes(harness_rng *r, void *data, size_t bytes,
-                       bool extremes) {
+                       bytes_like like) {
   uint8_t *p = data;
   for (size_t i = 0; i < bytes; i++) {
-    p[i] = (uint8_t)(extremes ? (rng_next(r) % 2 ? 255 : 254) : rng_next(r));
+    p[i] = (uint8_t)(like == EDGES      ? (rng_next(r) % 2 ? 255 : 0)
+                     : like == EXTREMES ? (rng_next(r) % 2 ? 255 : 254)
+                                        : rng_next(r));
+  }
+}
+
+static int weight_of(harness_rng *r, weights w) {
+  const int great = rng_range(r, 0, 1) ? 127 : -127;
+  switch (w) {
+    case SMALL_WEIGHTS:
+      return rng_range(r, -12, 12);
+    case GREAT_WEIGHTS:
+      return great;
+    case FEW_GREAT:
+      return rng_range(r, 0, 9)   ? rng_range(r, -20, 20)
+             : rng_range(r, 0, 7) ? great
+                                  : -128;
+    default:
+      return rng_range(r, -128, 127);
   }
 }
 
@@ -67,7 +96,10 @@ static void *add_image(harness *h, harness_rng *rng, const shape *s,
   } else if (is_float) {
     fill_input(h, rng, h->step.input_count - 1);
   } else {
-    fill_bytes(rng, data, size, s->extremes);
+    fill_bytes(rng, data, size,
+               s->edges      ? EDGES
+               : s->extremes ? EXTREMES
+                             : ANY_BYTES);
   }
   return data;
 }
@@ -234,8 +266,7 @@ static void run_shape(const shape *s, harness_rng *rng) {
   assert_non_null(kernel);
   for (int i = 0; i < maps * depth; i++) {
     kernel[i] = (int8_t)(s->extremes ? (i / depth % 2 ? 127 : -128)
-                         : s->small  ? rng_range(rng, -12, 12)
-                                     : rng_range(rng, -128, 127));
+                                     : weight_of(rng, s->weights));
   }
   e.kernel = kernel;
   add_kernel(&h, (int64_t)s->groups * s->ci, kernel);
@@ -442,9 +473,46 @@ static void test_small_weights(void **state) {
                      .stride = {1, 2, 1},
                      .dilation = {1, 1, 1},
                      .pad = {0, 1, 0},
-                     .small = true,
+                     .weights = SMALL_WEIGHTS,
                      .y_is_float = ci % 8 == 0,
                      .activation = BSM_ACTIVATION_RELU,
+                     .greatest = 255};
+    run_shape(&s, &rng);
+  }
+}
+
+/* Weights that saturate sums of two bytes, with the greatest and the least
+ * bytes: products of every count of rows and remainder of depth, windows, and
+ * groups whose maps are computed together. */
+static void test_great_weights(void **state) {
+  (void)state;
+  harness_rng rng = {103};
+  for (int i = 0; i < 36; i++) {
+    shape s = {.n = 1 + i % 27,
+               .groups = 1,
+               .ci = 4 + 4 * (i % 19) + i / 30 * 60,
+               .co = 1 + 7 * i % 67,
+               POINTWISE};
+    s.edges = i % 3 != 0;
+    s.weights = i % 2 ? GREAT_WEIGHTS : FEW_GREAT;
+    s.y_is_float = i % 4 == 0;
+    run_shape(&s, &rng);
+  }
+  const int groups[] = {1, 1, 1, 5, 9, 2}, ci[] = {12, 3, 20, 8, 4, 36};
+  for (int i = 0; i < 12; i++) {
+    const shape s = {.n = 1,
+                     .groups = groups[i % 6],
+                     .ci = ci[i % 6],
+                     .co = i % 6 < 3 ? 37 : 6,
+                     .spatial = 2,
+                     .size = {1, 7, 9},
+                     .kernel = {1, 3, 2},
+                     .stride = {1, 2, 1},
+                     .dilation = {1, 1, 1},
+                     .pad = {0, 1, 0},
+                     .edges = true,
+                     .weights = i < 6 ? GREAT_WEIGHTS : FEW_GREAT,
+                     .y_is_float = i % 2,
                      .greatest = 255};
     run_shape(&s, &rng);
   }
@@ -586,7 +654,7 @@ static void test_pooling(void **state) {
                                           .type = BSM_POOLING_MAX};
     channels_last(in, 3, strides);
     const uint8_t *x = add_input(&h, BSM_DTYPE_UINT8, in, strides);
-    fill_bytes(&rng, h.inputs[0], h.data[h.step.inputs[0]].size, false);
+    fill_bytes(&rng, h.inputs[0], h.data[h.step.inputs[0]].size, ANY_BYTES);
     const bsm_plan_tensor *t = &h.tensors[h.step.inputs[0]];
     channels_last(out, 1, strides);
     add_output(&h, BSM_DTYPE_UINT8, out, strides);
@@ -633,7 +701,7 @@ static void run_program(int way, bool is_signed, harness_rng *rng) {
   const void *a = add_input(&h, dtype, dims, way == 1 ? apart : NULL);
   const void *b = add_input(&h, dtype, dims, way == 2 ? repeated : NULL);
   for (int i = 0; i < 2; i++) {
-    fill_bytes(rng, h.inputs[i], h.data[h.step.inputs[i]].size, false);
+    fill_bytes(rng, h.inputs[i], h.data[h.step.inputs[i]].size, ANY_BYTES);
   }
   add_output(&h, dtype, dims, way == 3 ? apart : NULL);
   uint8_t expected[9 * 133];
@@ -807,7 +875,7 @@ static void run_chain(const chain *c, harness_rng *rng) {
   harness_init(&h, BSM_STEP_ELEMENT_WISE);
   append_chain(&h.params.element_wise, c);
   const void *x = add_input(&h, dtype, dims, c->apart ? apart : NULL);
-  fill_bytes(rng, h.inputs[0], h.data[h.step.inputs[0]].size, false);
+  fill_bytes(rng, h.inputs[0], h.data[h.step.inputs[0]].size, ANY_BYTES);
   float *y = c->adds ? add_input(&h, BSM_DTYPE_FLOAT, dims, repeated) : NULL;
   if (y) {
     fill_input(&h, rng, 1);
@@ -846,13 +914,21 @@ static void test_chains(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random),   cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_groups),   cmocka_unit_test(test_extremes),
-      cmocka_unit_test(test_winograd), cmocka_unit_test(test_small_weights),
-      cmocka_unit_test(test_blocks),   cmocka_unit_test(test_depthwise),
-      cmocka_unit_test(test_tiles),    cmocka_unit_test(test_hostile),
-      cmocka_unit_test(test_pooling),  cmocka_unit_test(test_programs),
-      cmocka_unit_test(test_quantize), cmocka_unit_test(test_chains),
+      cmocka_unit_test(test_random),
+      cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_extremes),
+      cmocka_unit_test(test_winograd),
+      cmocka_unit_test(test_small_weights),
+      cmocka_unit_test(test_great_weights),
+      cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_depthwise),
+      cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_hostile),
+      cmocka_unit_test(test_pooling),
+      cmocka_unit_test(test_programs),
+      cmocka_unit_test(test_quantize),
+      cmocka_unit_test(test_chains),
       cmocka_unit_test(test_halves),
   };
   return suite_run(argc, argv, tests);

@@ -14,6 +14,7 @@
 #define ROWS BSM_K_INT8_MAX_ROWS
 #define COLUMNS BSM_K_INT8_MAX_COLUMNS
 #define DEPTH BSM_K_INT8_DEPTH
+#define GROUP (BSM_PANEL * DEPTH) /* bytes of the kernel */
 
 /* Bytes of the kernel that a unit goes over again and again. */
 #define BLOCK_BYTES ((int64_t)512 << 10)
@@ -165,15 +166,40 @@ static bsm_cpu_int8_matrix matrix_of(const convolution *c) {
       .groups = c->windows.depth / DEPTH / taps};
 }
 
-/* Sums of several groups in int16, or Winograd's algorithm. */
+/* Adds to offsets what sums of centered rows lack. */
+static void add_centers(const bsm_cpu_int8_matrix *m, convolution *c) {
+  const int64_t panels = m->panels / c->groups, groups = m->taps * m->groups;
+  for (int64_t i = 0; i < c->groups * c->co; i++) {
+    const int64_t group = i / c->co, column = i % c->co;
+    const int8_t *b = m->b +
+                      (group * panels + column / BSM_PANEL) * groups * GROUP +
+                      column % BSM_PANEL * DEPTH;
+    int64_t sum = 0;
+    for (int64_t k = 0; k < groups * DEPTH; k++) {
+      sum += b[k / DEPTH * GROUP + k % DEPTH];
+    }
+    int32_t *offset = c->offset + group * c->width + column;
+    *offset = (int32_t)(uint32_t)(*offset + 128 * sum); /* modulo 2^32 */
+  }
+}
+
+/* Sums of several groups in int16, centered rows, or Winograd's algorithm. */
 static bsm_status plan_levels(const bsm_cpu_prepare *p, convolution *c,
                               uint64_t *scratch) {
   const bsm_cpu_int8_matrix matrix = matrix_of(c);
-  const bsm_cpu_int8_level level = bsm_cpu_int8_best_level(&matrix);
+  const bsm_cpu_int8_level level =
+      bsm_cpu_int8_best_level(&matrix, c->rows, c->co);
   BSM_TRY(bsm_cpu_int8_plan_winograd(p, level.time, c, scratch));
   if (c->winograd.kernels) return BSM_OK;
+  const bool centers = level.level == BSM_K_INT8_CENTERED;
   c->level = level.level;
-  return bsm_cpu_relieve_int8(&matrix, level.level, p->arena, &c->split);
+  BSM_TRY(bsm_cpu_relieve_int8(&matrix, level.level, p->arena, &c->split));
+  if (centers) add_centers(&matrix, c);
+  c->arranges = centers || c->split.rest.pieces;
+  if (c->arranges) {
+    *scratch += (uint64_t)((c->rows > 8 ? 32 : 16) * c->windows.depth);
+  }
+  return BSM_OK;
 }
 
 /* Makes the kernel smaller where sums of the product saturate. */
@@ -248,29 +274,48 @@ static int32_t *multiply_depthwise(const convolution *c,
   return sums + column - first;
 }
 
-/* The sums of `n` columns, at most COLUMNS. */
-static int32_t *multiply(const convolution *c, const uint8_t *const *a,
-                         int64_t rows, int64_t group, int64_t column, int64_t n,
-                         int32_t *sums) {
-  if (c->depthwise) return multiply_depthwise(c, a, rows, column, n, sums);
-  const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
-  const int64_t panel = c->windows.depth * BSM_PANEL;
+/* Rows of a tile. What is arranged is behind the sums and the block of floats.
+ */
+static bsm_k_int8_tile tile_of(const convolution *c, const uint8_t *const *a,
+                               int64_t rows, int32_t *sums) {
   const int64_t taps = c->windows.copies ? 1 : c->windows.taps;
+  return (bsm_k_int8_tile){.a = a,
+                           .rows = rows,
+                           .taps = taps,
+                           .groups = c->windows.depth / DEPTH / taps,
+                           .b_panel = c->windows.depth * BSM_PANEL,
+                           .level = c->level,
+                           .arranged = (uint8_t *)(sums + 2 * ROWS * COLUMNS)};
+}
+
+static void point_to_group(const convolution *c, int64_t group, int64_t column,
+                           bsm_k_int8_tile *t) {
+  const int64_t panels = bsm_cpu_div_up(c->co, BSM_PANEL);
   const int64_t first = group * panels + column / BSM_PANEL;
-  bsm_k_int8_rest rest = c->split.rest;
-  if (c->product->split) rest.first += first * BSM_PANEL / c->product->split;
-  c->product->tile(
-      &(bsm_k_int8_tile){.a = a,
-                         .rows = rows,
-                         .taps = taps,
-                         .groups = c->windows.depth / DEPTH / taps,
-                         .b = c->kernel + first * panel,
-                         .b_panel = panel,
-                         .panels = bsm_cpu_div_up(n, BSM_PANEL),
-                         .offset = c->offset + group * c->width + column,
-                         .sums = sums,
-                         .rest = rest,
-                         .level = c->level});
+  const int64_t unit = c->product->levels ? 1 : c->product->split;
+  t->b = c->kernel + first * t->b_panel;
+  t->offset = c->offset + group * c->width + column;
+  t->rest = c->split.rest;
+  if (t->rest.first) t->rest.first += first * BSM_PANEL / unit;
+}
+
+static void arrange(const convolution *c, bsm_k_int8_tile *t, int64_t group) {
+  if (!c->arranges) return;
+  point_to_group(c, group, 0, t);
+  c->product->arrange(t);
+}
+
+/* The sums of `n` columns, at most COLUMNS. */
+static int32_t *multiply(const convolution *c, bsm_k_int8_tile *t,
+                         int64_t group, int64_t column, int64_t n,
+                         int32_t *sums) {
+  if (c->depthwise) {
+    return multiply_depthwise(c, t->a, t->rows, column, n, sums);
+  }
+  point_to_group(c, group, column, t);
+  t->panels = bsm_cpu_div_up(n, BSM_PANEL);
+  t->sums = sums;
+  c->product->tile(t);
   return sums;
 }
 
@@ -280,13 +325,15 @@ static void tile(const bsm_cpu_int8_work *w, const bsm_cpu_int8_part *part,
   int32_t *sums = (int32_t *)(void *)(scratch + c->windows_size);
   const uint8_t *const *a = bsm_cpu_byte_windows_find(
       &c->windows, w->x + part->group * c->ci, row, rows, scratch);
+  bsm_k_int8_tile t = tile_of(c, a, rows, sums);
+  arrange(c, &t, part->group);
   bsm_cpu_int8_results results;
   results.count = 0;
   bsm_cpu_int8_point_to_results(w, row, rows, part->group * c->co, &results);
   const int64_t end = part->column + part->columns;
   for (int64_t j = part->column; j < end; j += COLUMNS) {
     const int64_t n = bsm_cpu_min(COLUMNS, end - j);
-    const int32_t *made = multiply(c, a, rows, part->group, j, n, sums);
+    const int32_t *made = multiply(c, &t, part->group, j, n, sums);
     bsm_cpu_int8_finish(c, &results, part->group, j, n, rows, made,
                         (float *)(void *)(sums + ROWS * COLUMNS));
   }
@@ -307,10 +354,12 @@ static void tile_of_groups(const bsm_cpu_int8_work *w,
   bsm_cpu_int8_point_to_results(w, row, rows, 0, &results);
   const int64_t end = part->column + part->columns;
   const int64_t step = c->together * c->co;
+  bsm_k_int8_tile t = tile_of(c, a, rows, sums);
   for (int64_t j = part->column; j < end; j += step) {
     const int64_t n = bsm_cpu_min(step, end - j);
     for (int64_t k = 0; k < n; k += c->co, group++) {
-      multiply(c, a, rows, group, 0, c->co, sums + k);
+      arrange(c, &t, group);
+      multiply(c, &t, group, 0, c->co, sums + k);
       for (int64_t i = 0; i < c->windows.taps * rows; i++) a[i] += c->ci;
     }
     bsm_cpu_int8_finish(c, &results, 0, j, n, rows, sums,

@@ -43,9 +43,10 @@ typedef struct bsm_cpu_int8_convolution {
   const int8_t *kernel;
   bsm_cpu_int8_split split; /* what is smaller, where the product needs that */
   int32_t level;            /* of sums in int16, where the product has levels */
+  bool arranges;            /* tiles, before they are multiplied */
   int64_t width;            /* columns of a group, of which `co` are maps */
   const float *scale, *bias; /* [groups][width] */
-  const int32_t *offset;
+  int32_t *offset;
   bsm_cpu_epilogue epilogue;
   bsm_cpu_int8_tiling tiling;
   bsm_cpu_int8_winograd winograd;

@@ -23,12 +23,12 @@ typedef struct bsm_cpu_int8_level {
   double time;
 } bsm_cpu_int8_level;
 
-/* The best level, from a sample of the columns. */
-bsm_cpu_int8_level bsm_cpu_int8_best_level(const bsm_cpu_int8_matrix *matrix);
+/* The best level, from a sample of the columns: of `rows` rows, and `maps`
+ * columns, for which rows are arranged once. */
+bsm_cpu_int8_level bsm_cpu_int8_best_level(const bsm_cpu_int8_matrix *matrix,
+                                           int64_t rows, int64_t maps);
 
-#define BSM_CPU_INT8_UNIT 8 /* columns */
-
-/* The matrix for sums of a level, 1, 2 or 4. */
+/* The matrix for sums of a level: the same where nothing is taken out. */
 bsm_status bsm_cpu_relieve_int8(const bsm_cpu_int8_matrix *matrix,
                                 int32_t level, bsm_arena *arena,
                                 bsm_cpu_int8_split *out);

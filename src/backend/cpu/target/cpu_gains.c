@@ -153,7 +153,7 @@ static int64_t fill_panel(const product *p, int64_t first, panel *out) {
 #define PANELS 4 /* that tell of all */
 
 /* The time of a weight (cpu_int8_relief.h). */
-static double level_time(const product *p) {
+static double level_time(const product *p, int64_t rows) {
   const int64_t panels = (p->maps + COLUMNS - 1) / COLUMNS;
   const int64_t step = (panels + PANELS - 1) / PANELS;
   double time = 0, count = 0;
@@ -161,7 +161,7 @@ static double level_time(const product *p) {
     panel columns;
     const int64_t groups = fill_panel(p, i * COLUMNS, &columns);
     const bsm_cpu_int8_matrix m = {&columns.b[0][0][0], 1, 1, groups};
-    time += bsm_cpu_int8_best_level(&m).time;
+    time += bsm_cpu_int8_best_level(&m, rows, p->maps).time;
   }
   return count > 0 ? time / count : 1;
 }
@@ -169,9 +169,10 @@ static double level_time(const product *p) {
 static double avx2_products(const product *p, double outputs) {
   const double window =
       p->in_maps % DEPTH ? avx2.copy : avx2.tap * (double)p->taps;
+  const double rows = outputs / fmax(1, (double)p->maps);
   const double plain =
-      outputs / fmax(1, (double)p->maps) * window +
-      bsm_cpu_int8_product_time(outputs * (double)p->depth, level_time(p));
+      rows * window + bsm_cpu_int8_product_time(outputs * (double)p->depth,
+                                                level_time(p, (int64_t)rows));
   if (!p->tiles || p->in_maps < BSM_K_INT8_WINOGRAD_LEAST) return plain;
   return fmin(plain, bsm_cpu_int8_winograd_time(p->in_maps, p->maps, p->tiles));
 }

@@ -27,20 +27,22 @@ typedef struct bsm_k_int8_place {
   int32_t tap, offset; /* offset: bytes from the row's pointer of the tap */
 } bsm_k_int8_place;
 
-#define BSM_K_INT8_WINDOW 4 /* groups in reach of a rest with `order` */
+/* A pair of weights, and which of the pairs of bytes of a row it multiplies:
+ * of all taps in a row. */
+typedef struct bsm_k_int8_piece {
+  int32_t pair;
+  int16_t w[2];
+} bsm_k_int8_piece;
 
 /* What is missing from a B that is made smaller so that no sum saturates (see
  * `split`): groups of 4 bytes of `split` columns each. Those of unit i, which
- * is `split` columns, are first[i] .. first[i + 1] - 1. */
+ * is `split` columns, are first[i] .. first[i + 1] - 1. With `levels` a unit is
+ * a column, and has pieces. */
 typedef struct bsm_k_int8_rest {
   const int32_t *first;
   const bsm_k_int8_place *places;
   const int8_t *b; /* [4 * split] for each */
-  /* [4 * split] for each: which of the 16 bytes from the place on each byte of
-   * b multiplies; all that are chosen are in the tap, and so are the 16 where a
-   * tap has as many. A unit has an even number, and sums of two in a row are
-   * safe together. NULL: columns multiply the 4 bytes at the place. */
-  const uint8_t *order;
+  const bsm_k_int8_piece *pieces;
 } bsm_k_int8_rest;
 
 typedef struct bsm_k_int8_tile {
@@ -54,7 +56,14 @@ typedef struct bsm_k_int8_tile {
   int32_t *sums;           /* [rows][BSM_K_INT8_MAX_COLUMNS] */
   bsm_k_int8_rest rest;    /* from the first panel's units on; `split` only */
   int32_t level;           /* with `levels` only */
+  /* With `levels` only: what `arrange` has made of the rows of A, for all
+   * columns. 64 * groups * taps * (rows > 8 ? 2 : 1) bytes are enough. */
+  uint8_t *arranged;
 } bsm_k_int8_tile;
+
+/* A level at which all weights but -128 are safe: bytes of A are less by 128,
+ * so that sums are without what 128 of each adds to them. */
+#define BSM_K_INT8_CENTERED 0
 
 /* sums[r][c] = offset[c] + sum over the taps t of
  * a[t][r][column + c] * w[t][column + c]: of each map by itself. */
@@ -83,9 +92,10 @@ typedef struct bsm_k_int8_product {
    * be safe, and those of `rest` too, which has units of so many columns. */
   int32_t split;
   /* Besides, as many pairs as `level` of the tile says, 1, 2 or 4 of as many
-   * groups in a row, are summed in int16; what is left in a tap one by one. A
-   * rest has `order`. */
+   * groups in a row, are summed in int16; what is left in a tap one by one.
+   * A tile is arranged before. */
   bool levels;
+  void (*arrange)(const bsm_k_int8_tile *args);
   void (*tile)(const bsm_k_int8_tile *args);
   /* Of BSM_K_INT8_MAX_COLUMNS columns and at most BSM_K_INT8_MAX_TAPS taps;
    * NULL: there is no such kernel. */

@@ -7,6 +7,7 @@
 extern void bsm_k_int8_finish_avx2(const bsm_k_int8_finish *args);
 extern const bsm_k_int8_winograd bsm_k_int8_winograd_avx2;
 extern void bsm_k_int8_sums_avx2(const bsm_k_int8_tile *args);
+extern void bsm_k_int8_arrange_avx2(const bsm_k_int8_tile *args);
 
 #define LOOK_UP look_up_sixteens
 
@@ -48,4 +49,5 @@ static void look_up_sixteens(const uint8_t *x, int64_t n, const uint8_t *table,
 #define FINISH bsm_k_int8_finish_avx2
 #define WINOGRAD &bsm_k_int8_winograd_avx2
 #define SUMS bsm_k_int8_sums_avx2
+#define ARRANGE bsm_k_int8_arrange_avx2
 #include "backend/cpu/kernels/int8/int8_pairs.inl"

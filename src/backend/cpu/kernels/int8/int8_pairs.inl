@@ -4,7 +4,8 @@
  * includes this defines BSM_K_SUFFIX, ROWS and PANELS as in int8_product.inl,
  * VNNI_ISA, the bits of the product with an instruction of its own, TILES, a
  * product in tiles or NULL, FINISH, a finish for bytes or NULL, and perhaps
- * SUMS, a tile with levels, for ROWS and PANELS. */
+ * SUMS and ARRANGE, a tile with levels and what arranges it, for ROWS and
+ * PANELS. */
 #include <stdbool.h>
 
 #include "backend/cpu/kernels/int8/int8.h"
@@ -53,7 +54,8 @@ VF_INLINE __m256i add_word_products(__m256i sums, __m256i a, words b) {
 
 #include "backend/cpu/kernels/int8/int8_depthwise.inl"
 #ifdef SUMS
-const bsm_k_int8_product PRODUCT = {NAME, SPLIT, true, SUMS, DEPTHWISE};
+const bsm_k_int8_product PRODUCT = {NAME,    SPLIT, true,
+                                    ARRANGE, SUMS,  DEPTHWISE};
 #else
 #include "backend/cpu/kernels/int8/int8_product.inl"
 #endif

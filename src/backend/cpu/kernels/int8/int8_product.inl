@@ -92,4 +92,4 @@ static void tile(const bsm_k_int8_tile *t) {
   for (; panel < t->panels; panel++) multiply_rows(t, panel, 1);
 }
 
-const bsm_k_int8_product PRODUCT = {NAME, SPLIT, false, tile, DEPTHWISE};
+const bsm_k_int8_product PRODUCT = {NAME, SPLIT, false, NULL, tile, DEPTHWISE};

@@ -2,8 +2,13 @@
 /* Tiles of products of bytes with AVX2, 3 x 16: `vpmaddubsw` sums pairs of
  * products in int16, and as many of these are added there as `level` says
  * before they become int32. That no sum saturates is a matter of B
- * (bsm_k_int8_rest), whose rest is multiplied apart: each column takes its own
- * pairs of the bytes of a row. */
+ * (bsm_k_int8_rest), whose rest is multiplied apart, by words: a piece of a
+ * column by the same pairs of all rows, which were brought side by side.
+ *
+ * Centered bytes have no rest: of -128 .. 127 their distances from 0 multiply
+ * weights that have taken their signs (`vpsignb`), and 2 * 128 * 127 is an
+ * int16. That costs a third more, which is less than the rest of most great
+ * weights. */
 #include <immintrin.h>
 
 #include "backend/cpu/kernels/int8/int8.h"
@@ -17,6 +22,7 @@
 #define GROUP (BSM_K_INT8_PANEL * DEPTH) /* bytes of B */
 
 extern void bsm_k_int8_sums_avx2(const bsm_k_int8_tile *args);
+extern void bsm_k_int8_arrange_avx2(const bsm_k_int8_tile *args);
 
 INLINE __m256i load(const void *p) {
   return _mm256_loadu_si256((const __m256i *)p);
@@ -58,8 +64,25 @@ INLINE void multiply_groups(const uint8_t *const *a, int64_t k, const int8_t *b,
   }
 }
 
+/* A group along K of centered rows, whose distances are `bytes` behind them. */
+INLINE void multiply_centered(const uint8_t *const *a, int64_t bytes, int64_t k,
+                              const int8_t *b, __m256i (*sums)[VECTORS],
+                              const int rows) {
+  __m256i w[VECTORS];
+  UNROLL for (int j = 0; j < VECTORS; j++) w[j] = load(b + j * LANES * DEPTH);
+  UNROLL for (int i = 0; i < rows; i++) {
+    const __m256i x = splat(a[i] + k), distance = splat(a[i] + bytes + k);
+    UNROLL for (int j = 0; j < VECTORS; j++) {
+      const __m256i p =
+          _mm256_maddubs_epi16(distance, _mm256_sign_epi8(w[j], x));
+      sums[i][j] = add_pairs(sums[i][j], p);
+    }
+  }
+}
+
 INLINE void multiply(const bsm_k_int8_tile *t, int64_t first, int64_t panel,
                      const int rows, const int level) {
+  const int64_t bytes = t->groups * DEPTH;
   __m256i sums[ROWS][VECTORS];
   const int8_t *b = t->b + panel * t->b_panel;
   UNROLL for (int i = 0; i < rows; i++) {
@@ -70,10 +93,14 @@ INLINE void multiply(const bsm_k_int8_tile *t, int64_t first, int64_t panel,
   for (int64_t tap = 0; tap < t->taps; tap++) {
     const uint8_t *a[ROWS];
     UNROLL for (int i = 0; i < rows; i++) {
-      a[i] = t->a[tap * t->rows + first + i];
+      const int64_t row = tap * t->rows + first + i;
+      a[i] = level ? t->a[row] : t->arranged + row * 2 * bytes;
     }
     int64_t g = 0;
-    for (; g + level <= t->groups; g += level, b += level * GROUP) {
+    for (; !level && g < t->groups; g++, b += GROUP) {
+      multiply_centered(a, bytes, g * DEPTH, b, sums, rows);
+    }
+    for (; level && g + level <= t->groups; g += level, b += level * GROUP) {
       multiply_groups(a, g * DEPTH, b, sums, rows, level);
     }
     for (; level > 1 && g < t->groups; g++, b += GROUP) {
@@ -101,71 +128,154 @@ INLINE void multiply_all(const bsm_k_int8_tile *t, const int level) {
 
 /* ---- the rest ---- */
 
-#define REST_ROWS 6
+#define PAIRS 8 /* of 16 bytes of a row */
 
-/* 16 bytes of a row from p on, twice; `few`: there are less, behind which
- * nothing is read. */
-INLINE __m256i load_window(const uint8_t *p, __m128i mask, const bool few) {
-  return _mm256_broadcastsi128_si256(
-      few ? _mm_maskload_epi32((const int *)(const void *)p, mask)
-          : _mm_loadu_si128((const __m128i *)(const void *)p));
+/* Eight vectors of eight columns from eight of rows. */
+INLINE void transpose(__m256i *v) {
+  __m256i two[LANES], four[LANES];
+  UNROLL for (int i = 0; i < LANES; i += 2) {
+    two[i] = _mm256_unpacklo_epi32(v[i], v[i + 1]);
+    two[i + 1] = _mm256_unpackhi_epi32(v[i], v[i + 1]);
+  }
+  UNROLL for (int i = 0; i < LANES; i++) {
+    const __m256i a = two[i / 4 * 4 + i % 4 / 2];
+    const __m256i b = two[i / 4 * 4 + i % 4 / 2 + 2];
+    four[i] = i % 2 ? _mm256_unpackhi_epi64(a, b) : _mm256_unpacklo_epi64(a, b);
+  }
+  UNROLL for (int i = 0; i < LANES / 2; i++) {
+    v[i] = _mm256_permute2x128_si256(four[i], four[i + 4], 0x20);
+    v[i + 4] = _mm256_permute2x128_si256(four[i], four[i + 4], 0x31);
+  }
 }
 
-/* An entry of the rest. */
-typedef struct entry {
-  const uint8_t *const *a; /* rows of its tap */
-  int64_t offset;
-  __m256i b, order;
-} entry;
-
-INLINE entry entry_at(const bsm_k_int8_tile *t, int64_t first, int32_t e) {
-  const bsm_k_int8_place *p = t->rest.places + e;
-  const int64_t at = (int64_t)e * LANES * DEPTH;
-  return (entry){t->a + p->tap * t->rows + first, p->offset,
-                 load(t->rest.b + at), load(t->rest.order + at)};
+/* Words of up to 8 pairs of bytes from k on of 8 rows, of which there are
+ * `rows`, side by side. */
+INLINE void turn(const uint8_t *const *a, int64_t rows, int64_t k,
+                 int64_t pairs, __m128i mask, int16_t *to, int64_t to_pair) {
+  __m256i v[LANES];
+  UNROLL for (int i = 0; i < LANES; i++) {
+    const uint8_t *x = a[i < rows ? i : 0] + k;
+    v[i] = _mm256_cvtepu8_epi16(
+        pairs == PAIRS
+            ? _mm_loadu_si128((const __m128i *)(const void *)x)
+            : _mm_maskload_epi32((const int *)(const void *)x, mask));
+  }
+  transpose(v);
+  for (int64_t i = 0; i < pairs; i++) store(to + i * to_pair, v[i]);
 }
 
-INLINE __m256i pairs_of(const entry *e, int row, __m128i mask, const bool few) {
-  const __m256i x = load_window(e->a[row] + e->offset, mask, few);
-  return _mm256_maddubs_epi16(_mm256_shuffle_epi8(x, e->order), e->b);
-}
-
-/* What is missing in the sums of a unit of columns, two entries at once. */
-INLINE void add_rest(const bsm_k_int8_tile *t, int64_t first, int64_t unit,
-                     const int rows, const bool few) {
+/* [taps][pairs][8 or 16 rows][2]; the last pairs of a tap together with some
+ * before them. */
+static void turn_rows(const bsm_k_int8_tile *t) {
+  const int64_t bytes = t->groups * DEPTH, halves = t->rows > LANES ? 2 : 1;
+  const int64_t pairs = bytes < 2 * PAIRS ? bytes / 2 : PAIRS;
+  const int64_t to_pair = halves * 2 * LANES;
   const __m128i mask = _mm_cmpgt_epi32(_mm_set1_epi32((int)t->groups),
                                        _mm_setr_epi32(0, 1, 2, 3));
-  const int32_t end = t->rest.first[unit + 1];
-  int32_t *to = t->sums + first * BSM_K_INT8_MAX_COLUMNS + unit * LANES;
-  __m256i sums[REST_ROWS];
-  UNROLL for (int i = 0; i < rows; i++) {
-    sums[i] = load(to + i * BSM_K_INT8_MAX_COLUMNS);
-  }
-  for (int32_t e = t->rest.first[unit]; e < end; e += 2) {
-    const entry one = entry_at(t, first, e), other = entry_at(t, first, e + 1);
-    UNROLL for (int i = 0; i < rows; i++) {
-      sums[i] =
-          add_pairs(sums[i], _mm256_add_epi16(pairs_of(&one, i, mask, few),
-                                              pairs_of(&other, i, mask, few)));
+  int16_t *to = (int16_t *)(void *)t->arranged;
+  for (int64_t tap = 0; tap < t->taps; tap++, to += bytes / 2 * to_pair) {
+    for (int64_t half = 0; half < halves; half++) {
+      const int64_t row = half * LANES;
+      const uint8_t *const *a = t->a + tap * t->rows + row;
+      for (int64_t k = 0; k < bytes; k += 2 * pairs) {
+        const int64_t at = k + 2 * pairs > bytes ? bytes - 2 * pairs : k;
+        turn(a, t->rows - row, at, pairs, mask, to + at / 2 * to_pair + row * 2,
+             to_pair);
+      }
     }
-  }
-  UNROLL for (int i = 0; i < rows; i++) {
-    store(to + i * BSM_K_INT8_MAX_COLUMNS, sums[i]);
   }
 }
 
-INLINE void add_rests(const bsm_k_int8_tile *t, const bool few) {
-  for (int64_t unit = 0; unit < t->panels * VECTORS; unit++) {
-    if (t->rest.first[unit] == t->rest.first[unit + 1]) continue;
-    int64_t row = 0;
-    for (; row + REST_ROWS <= t->rows; row += REST_ROWS) {
-      add_rest(t, row, unit, REST_ROWS, few);
+/* What is missing in the sums of a unit of columns. */
+INLINE void add_rest(const bsm_k_int8_tile *t, int64_t unit, const int halves) {
+  const int32_t *first = t->rest.first + unit * LANES;
+  const int16_t *x = (const int16_t *)(const void *)t->arranged;
+  __m256i sums[2][LANES];
+  for (int i = 0; i < LANES; i++) {
+    __m256i low = _mm256_setzero_si256(), high = low;
+    for (int32_t e = first[i]; e < first[i + 1]; e++) {
+      const bsm_k_int8_piece *p = t->rest.pieces + e;
+      const int16_t *at = x + (int64_t)p->pair * halves * 2 * LANES;
+      int32_t two;
+      __builtin_memcpy(&two, p->w, sizeof(two));
+      const __m256i w = _mm256_set1_epi32(two);
+      low = _mm256_add_epi32(low, _mm256_madd_epi16(load(at), w));
+      if (halves == 1) continue;
+      high = _mm256_add_epi32(high, _mm256_madd_epi16(load(at + 2 * LANES), w));
     }
-    for (; row < t->rows; row++) add_rest(t, row, unit, 1, few);
+    sums[0][i] = low;
+    sums[1][i] = high;
+  }
+  int32_t *to = t->sums + unit * LANES;
+  for (int half = 0; half < halves; half++) {
+    transpose(sums[half]);
+    for (int64_t i = 0; i < LANES && half * LANES + i < t->rows; i++) {
+      store(to, _mm256_add_epi32(load(to), sums[half][i]));
+      to += BSM_K_INT8_MAX_COLUMNS;
+    }
+  }
+}
+
+static void add_rests(const bsm_k_int8_tile *t) {
+  for (int64_t unit = 0; unit < t->panels * VECTORS; unit++) {
+    const int32_t *first = t->rest.first + unit * LANES;
+    if (first[0] == first[LANES]) continue;
+    if (t->rows > LANES) {
+      add_rest(t, unit, 2);
+    } else {
+      add_rest(t, unit, 1);
+    }
+  }
+}
+
+/* ---- centered rows ---- */
+
+INLINE void center_32(const uint8_t *x, int64_t bytes, uint8_t *to) {
+  const __m256i v = _mm256_xor_si256(load(x), _mm256_set1_epi8(INT8_MIN));
+  store(to, v);
+  store(to + bytes, _mm256_abs_epi8(v));
+}
+
+INLINE void center_4(const uint8_t *x, int64_t bytes, uint8_t *to) {
+  uint32_t four;
+  __builtin_memcpy(&four, x, sizeof(four));
+  four ^= 0x80808080;
+  const int distance =
+      _mm_cvtsi128_si32(_mm_abs_epi8(_mm_cvtsi32_si128((int)four)));
+  __builtin_memcpy(to, &four, sizeof(four));
+  __builtin_memcpy(to + bytes, &distance, sizeof(distance));
+}
+
+/* Bytes less 128 of each row, and their distances from 0. The last bytes
+ * together with some before them. */
+static void center_rows(const bsm_k_int8_tile *t) {
+  const int64_t bytes = t->groups * DEPTH;
+  uint8_t *to = t->arranged;
+  for (int64_t i = 0; i < t->taps * t->rows; i++, to += 2 * bytes) {
+    const uint8_t *x = t->a[i];
+    int64_t k = 0;
+    for (; k + 32 <= bytes; k += 32) center_32(x + k, bytes, to + k);
+    if (k == 0) {
+      for (; k < bytes; k += DEPTH) center_4(x + k, bytes, to + k);
+    } else if (k < bytes) {
+      center_32(x + bytes - 32, bytes, to + bytes - 32);
+    }
+  }
+}
+
+void bsm_k_int8_arrange_avx2(const bsm_k_int8_tile *t) {
+  if (t->level == BSM_K_INT8_CENTERED) {
+    center_rows(t);
+  } else if (t->rest.pieces) {
+    turn_rows(t);
   }
 }
 
 void bsm_k_int8_sums_avx2(const bsm_k_int8_tile *t) {
+  if (t->level == BSM_K_INT8_CENTERED) {
+    multiply_all(t, BSM_K_INT8_CENTERED);
+    return;
+  }
   if (t->level == 4) {
     multiply_all(t, 4);
   } else if (t->level == 2) {
@@ -173,9 +283,5 @@ void bsm_k_int8_sums_avx2(const bsm_k_int8_tile *t) {
   } else {
     multiply_all(t, 1);
   }
-  if (t->groups < BSM_K_INT8_WINDOW) {
-    add_rests(t, true);
-  } else {
-    add_rests(t, false);
-  }
+  if (t->rest.pieces) add_rests(t);
 }
