@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "backend/cpu/cpu_step.h"
 #include "backend/cpu/kernels/attention/attention_f32.h"
 #include "backend/cpu/kernels/convert/half_convert.h"
 #include "backend/cpu/kernels/depthwise/depthwise_f32.h"
@@ -176,11 +177,65 @@ static void test_steps(void **state) {
   bsm_arena_destroy(&arena);
 }
 
+/* Steps of integers and of half precision have the kernels of their mask for
+ * elements, too. */
+static void test_elements(void **state) {
+  (void)state;
+  static const char *const names[] = {"scalar", "avx2", "avx512", "neon"};
+  bsm_plan_tensor tensors[2];
+  for (int i = 0; i < 2; i++) {
+    tensors[i] = (bsm_plan_tensor){.name = "",
+                                   .dtype = BSM_DTYPE_INT16,
+                                   .dims = {1, {64}},
+                                   .strides = {1},
+                                   .place = BSM_PLACE_WORKSPACE,
+                                   .offset = (uint64_t)i * 128};
+  }
+  bsm_step_params params = {
+      .element_wise = {.instruction_count = 1,
+                       .result = 1,
+                       .program = {{.kind = BSM_STEP_EW_UNARY,
+                                    .code = BSM_UNARY_NEG,
+                                    .dst = 1,
+                                    .dtype = BSM_DTYPE_INT16}}}};
+  bsm_plan_step step = {.kind = BSM_STEP_ELEMENT_WISE,
+                        .name = "",
+                        .tactic = "",
+                        .input_count = 1,
+                        .output_count = 1,
+                        .inputs = (uint32_t[]){0},
+                        .outputs = (uint32_t[]){1},
+                        .weights = BSM_STEP_NO_WEIGHTS,
+                        .params = &params};
+  const bsm_plan plan = {.tensors = tensors,
+                         .tensor_count = 2,
+                         .steps = &step,
+                         .step_count = 1,
+                         .workspace_size = {256}};
+  const bsm_device_ops *ops = fixture_ops();
+  bsm_arena arena;
+  bsm_arena_init(&arena, NULL);
+  assert_null(ops->check(&plan, &step));
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    bsm_prepared_step prepared;
+    uint32_t isa;
+    assert_true(bsm_isa_parse(names[i], &isa));
+    bsm_stream *stream = fixture_stream(&(bsm_stream_options){.isa = isa});
+    assert_null(ops->prepare(stream, &plan, &step, NULL, &arena, &prepared));
+    const bsm_cpu_impl *impl = prepared.impl;
+    assert_ptr_equal(impl->elements.ints, bsm_k_ints_select(isa));
+    assert_ptr_equal(impl->elements.halves, bsm_k_convert_select(isa));
+    fixture_stream_close(stream);
+  }
+  bsm_arena_destroy(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_mask),
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

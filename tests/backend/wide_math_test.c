@@ -37,12 +37,15 @@ static const int32_t divisions[] = {
     BSM_ELEMENT_WISE_FMOD, BSM_ELEMENT_WISE_REMAINDER,
     BSM_ELEMENT_WISE_FLOOR_DIV, BSM_ELEMENT_WISE_TRUNC_DIV};
 
+static const bsm_cpu_elements elements; /* nothing here needs these */
+
 static void apply(const bsm_k_math *m, const function *f, const float *a,
                   const float *b, float *y, int64_t n) {
   if (f->has_two) {
-    bsm_cpu_binary(m, f->code, BSM_CPU_F32, BSM_DTYPE_FLOAT, a, b, y, n);
+    bsm_cpu_binary(&elements, m, f->code, BSM_CPU_F32, BSM_DTYPE_FLOAT, a, b, y,
+                   n);
   } else {
-    bsm_cpu_unary(m, f->code, BSM_CPU_F32, BSM_DTYPE_FLOAT, a, y, n);
+    bsm_cpu_unary(&elements, m, f->code, BSM_CPU_F32, BSM_DTYPE_FLOAT, a, y, n);
   }
 }
 
@@ -187,8 +190,8 @@ static void check_divisions(const float *a, const float *b, int n) {
   static float y[20000];
   for (int t = 0; t < table_count; t++) {
     for (int k = 0; k < DIVISIONS; k++) {
-      bsm_cpu_binary(tables[t], divisions[k], BSM_CPU_F32, BSM_DTYPE_FLOAT, a,
-                     b, y, n);
+      bsm_cpu_binary(&elements, tables[t], divisions[k], BSM_CPU_F32,
+                     BSM_DTYPE_FLOAT, a, b, y, n);
       for (int i = 0; i < n; i++) {
         const float wanted = divided(k, a[i], b[i]);
         if (!same_bits(y[i], wanted)) {

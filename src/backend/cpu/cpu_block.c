@@ -63,13 +63,13 @@ static void widen(const bsm_cpu_view *v, const char *raw, char *values,
   const int64_t to = (int64_t)bsm_cpu_class_size(v->piece);
   double loaded[CHUNK];
   if (own == v->piece) {
-    bsm_cpu_load(v->dtype, raw, 1, n, values);
+    bsm_cpu_load(v->elements, v->dtype, raw, 1, n, values);
     return;
   }
   for (int64_t i = 0; i < n; i += CHUNK) {
     const int64_t count = bsm_cpu_min(CHUNK, n - i);
-    bsm_cpu_load(v->dtype, raw + i * from, 1, count, loaded);
-    bsm_cpu_convert(own, loaded, v->piece, values + i * to, count);
+    bsm_cpu_load(v->elements, v->dtype, raw + i * from, 1, count, loaded);
+    bsm_cpu_convert(v->elements, own, loaded, v->piece, values + i * to, count);
   }
 }
 
@@ -80,13 +80,14 @@ static void narrow(const bsm_cpu_view *v, const char *values, char *raw,
   const int64_t to = (int64_t)bsm_dtype_size(v->dtype);
   double cast[CHUNK];
   if (own == v->piece) {
-    bsm_cpu_store(v->dtype, raw, 1, n, values);
+    bsm_cpu_store(v->elements, v->dtype, raw, 1, n, values);
     return;
   }
   for (int64_t i = 0; i < n; i += CHUNK) {
     const int64_t count = bsm_cpu_min(CHUNK, n - i);
-    bsm_cpu_cast(v->piece, values + i * from, v->dtype, cast, count);
-    bsm_cpu_store(v->dtype, raw + i * to, 1, count, cast);
+    bsm_cpu_cast(v->elements, v->piece, values + i * from, v->dtype, cast,
+                 count);
+    bsm_cpu_store(v->elements, v->dtype, raw + i * to, 1, count, cast);
   }
 }
 

@@ -40,6 +40,7 @@ typedef struct bsm_cpu_view {
   bsm_cpu_class piece;
   int64_t room; /* elements of a buffer */
   const bsm_k_rows *rows;
+  const bsm_cpu_elements *elements;
 } bsm_cpu_view;
 
 /* How many neighbours should be done at once, so that vectors are full: 1 where

@@ -85,9 +85,14 @@ static void prepare_squares(const bsm_cpu_space *s, int32_t row, int threads,
 static void prepare_blocks(const copy *c, blocks *b) {
   const bsm_cpu_space *s = &c->space;
   b->one = (bsm_cpu_space){.rank = 1, .operands = 2, .count = 1, .dims = {1}};
-  b->in = (bsm_cpu_view){
-      &b->one, s, 1, c->from, bsm_cpu_class_of(c->from), BSM_CPU_BLOCK_ROOM,
-      c->rows};
+  b->in = (bsm_cpu_view){&b->one,
+                         s,
+                         1,
+                         c->from,
+                         bsm_cpu_class_of(c->from),
+                         BSM_CPU_BLOCK_ROOM,
+                         c->rows,
+                         &c->base.elements};
   b->out = b->in;
   b->out.operand = 0;
   b->out.dtype = c->to;
@@ -126,6 +131,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   BSM_TRY_ALLOC(c);
   const bsm_plan_tensor *tensors[2] = {bsm_step_output(p->plan, p->step, 0),
                                        bsm_step_input(p->plan, p->step, 0)};
+  c->base.elements = bsm_cpu_elements_of(p->isa);
   c->base.slots = p->threads;
   c->rows = bsm_k_rows_select(p->isa);
   c->to = tensors[0]->dtype;
@@ -160,10 +166,12 @@ static void convert_row(const copy *c, const char *x, int64_t x_stride, char *y,
   const int64_t from_size = (int64_t)bsm_dtype_size(c->from);
   for (int64_t i = 0; i < n; i += CHUNK) {
     const int64_t count = bsm_cpu_min(CHUNK, n - i);
-    bsm_cpu_load(c->from, x + i * x_stride * from_size, x_stride, count,
-                 loaded);
-    bsm_cpu_cast(bsm_cpu_class_of(c->from), loaded, c->to, cast, count);
-    bsm_cpu_store(c->to, y + i * y_stride * c->element, y_stride, count, cast);
+    bsm_cpu_load(&c->base.elements, c->from, x + i * x_stride * from_size,
+                 x_stride, count, loaded);
+    bsm_cpu_cast(&c->base.elements, bsm_cpu_class_of(c->from), loaded, c->to,
+                 cast, count);
+    bsm_cpu_store(&c->base.elements, c->to, y + i * y_stride * c->element,
+                  y_stride, count, cast);
   }
 }
 
@@ -227,7 +235,7 @@ static void blocks_unit(void *arg, int64_t unit, int slot) {
   p.count = p.length * p.inner;
   const void *x =
       bsm_cpu_block_load(&b->in, w->x, &b->block, &p, loaded, &stride);
-  bsm_cpu_cast(b->in.piece, x, c->to, cast, p.count);
+  bsm_cpu_cast(&c->base.elements, b->in.piece, x, c->to, cast, p.count);
   bsm_cpu_block_store(&b->out, w->y, &b->block, &p, cast);
 }
 

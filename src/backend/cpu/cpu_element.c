@@ -2,12 +2,10 @@
 /* Loads, stores and conversions of elements. */
 #include "backend/cpu/cpu_element.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "aten/tensor.h"
 #include "backend/cpu/kernels/convert/half_convert.h"
-#include "base/isa.h"
 
 bsm_cpu_class bsm_cpu_class_of(bsm_dtype dtype) {
   switch (dtype) {
@@ -59,27 +57,8 @@ uint16_t bsm_cpu_float_to_half(float f) {
   return (uint16_t)(sign | (v.u - 0x38000000u + 0xfffu + odd) >> 13);
 }
 
-/* The fastest conversions of this machine: those of all instruction sets give
- * the same bits, so it does not matter which a stream is made for. */
-static const bsm_k_convert *conversions(void) {
-  static _Atomic(const bsm_k_convert *) chosen;
-  const bsm_k_convert *known =
-      atomic_load_explicit(&chosen, memory_order_relaxed);
-  if (!known) {
-    known = bsm_k_convert_select(bsm_isa_detect());
-    atomic_store_explicit(&chosen, known, memory_order_relaxed);
-  }
-  return known;
-}
-
-const bsm_k_ints *bsm_cpu_ints(void) {
-  static _Atomic(const bsm_k_ints *) chosen;
-  const bsm_k_ints *known = atomic_load_explicit(&chosen, memory_order_relaxed);
-  if (!known) {
-    known = bsm_k_ints_select(bsm_isa_detect());
-    atomic_store_explicit(&chosen, known, memory_order_relaxed);
-  }
-  return known;
+bsm_cpu_elements bsm_cpu_elements_of(uint32_t isa) {
+  return (bsm_cpu_elements){bsm_k_ints_select(isa), bsm_k_convert_select(isa)};
 }
 
 /* The width of integers that are computed in 64 bits, or -1. */
@@ -102,9 +81,8 @@ static int width_of(bsm_dtype dtype) {
  * arrays. */
 #define NARROW_ROW 256
 
-static void load_narrow(bool half, const uint16_t *from, int64_t stride,
-                        int64_t n, float *to) {
-  const bsm_k_convert *c = conversions();
+static void load_narrow(const bsm_k_convert *c, bool half, const uint16_t *from,
+                        int64_t stride, int64_t n, float *to) {
   uint16_t row[NARROW_ROW];
   int64_t k = n;
   for (int64_t at = 0; at < n; at += k) {
@@ -118,9 +96,8 @@ static void load_narrow(bool half, const uint16_t *from, int64_t stride,
   }
 }
 
-static void store_narrow(bool half, uint16_t *to, int64_t stride, int64_t n,
-                         const float *from) {
-  const bsm_k_convert *c = conversions();
+static void store_narrow(const bsm_k_convert *c, bool half, uint16_t *to,
+                         int64_t stride, int64_t n, const float *from) {
   uint16_t row[NARROW_ROW];
   int64_t k = n;
   for (int64_t at = 0; at < n; at += k) {
@@ -167,18 +144,20 @@ static bool copy_neighbours(bsm_dtype dtype, const void *from, int64_t stride,
 }
 
 /* n times an element of 4 bytes: pairs, from where eight bytes are aligned. */
-static void repeat_word(uint32_t word, char *to, int64_t n) {
+static void repeat_word(const bsm_k_ints *ints, uint32_t word, char *to,
+                        int64_t n) {
   const int64_t before = n > 0 && (uintptr_t)to % 8 != 0 ? 1 : 0;
   const int64_t pairs = (n - before) / 2;
   if (before != 0) memcpy(to, &word, 4);
   to += 4 * before;
   const uint64_t both = (uint64_t)word << 32 | word;
-  bsm_cpu_ints()->fill((int64_t)both, (int64_t *)(void *)to, pairs);
+  ints->fill((int64_t)both, (int64_t *)(void *)to, pairs);
   if (before + 2 * pairs < n) memcpy(to + 8 * pairs, &word, 4);
 }
 
 /* n times an element of 1, 4 or 8 bytes. */
-static void repeat(size_t size, const void *element, void *to, int64_t n) {
+static void repeat(const bsm_k_ints *ints, size_t size, const void *element,
+                   void *to, int64_t n) {
   int64_t value;
   uint32_t word;
   switch (size) {
@@ -187,30 +166,30 @@ static void repeat(size_t size, const void *element, void *to, int64_t n) {
       return;
     case 4:
       memcpy(&word, element, size);
-      repeat_word(word, to, n);
+      repeat_word(ints, word, to, n);
       return;
     default:
       memcpy(&value, element, size);
-      bsm_cpu_ints()->fill(value, to, n);
+      ints->fill(value, to, n);
       return;
   }
 }
 
-void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
-                  void *to) {
+void bsm_cpu_load(const bsm_cpu_elements *k, bsm_dtype dtype, const void *from,
+                  int64_t stride, int64_t n, void *to) {
   if (stride == 0 && n > 1) {
     int64_t one = 0;
-    bsm_cpu_load(dtype, from, 1, 1, &one);
-    repeat(bsm_cpu_class_size(bsm_cpu_class_of(dtype)), &one, to, n);
+    bsm_cpu_load(k, dtype, from, 1, 1, &one);
+    repeat(k->ints, bsm_cpu_class_size(bsm_cpu_class_of(dtype)), &one, to, n);
     return;
   }
   if (copy_neighbours(dtype, from, stride, n, to)) return;
   if (stride == 1 && width_of(dtype) >= 0) {
-    bsm_cpu_ints()->load((bsm_k_ints_width)width_of(dtype), from, to, n);
+    k->ints->load((bsm_k_ints_width)width_of(dtype), from, to, n);
     return;
   }
   if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
-    load_narrow(dtype == BSM_DTYPE_HALF, from, stride, n, to);
+    load_narrow(k->halves, dtype == BSM_DTYPE_HALF, from, stride, n, to);
     return;
   }
   switch (dtype) {
@@ -258,15 +237,15 @@ void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
 #define AS_I16(x) ((int16_t)(uint16_t)(x))
 #define AS_I32(x) ((int32_t)(uint32_t)(x))
 
-void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
-                   const void *from) {
+void bsm_cpu_store(const bsm_cpu_elements *k, bsm_dtype dtype, void *to,
+                   int64_t stride, int64_t n, const void *from) {
   if (copy_neighbours(dtype, from, stride, n, to)) return;
   if (stride == 1 && width_of(dtype) >= 0) {
-    bsm_cpu_ints()->store((bsm_k_ints_width)width_of(dtype), from, to, n);
+    k->ints->store((bsm_k_ints_width)width_of(dtype), from, to, n);
     return;
   }
   if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
-    store_narrow(dtype == BSM_DTYPE_HALF, to, stride, n, from);
+    store_narrow(k->halves, dtype == BSM_DTYPE_HALF, to, stride, n, from);
     return;
   }
   switch (dtype) {
@@ -301,13 +280,14 @@ void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
 #define TO_FLOAT(x) ((float)(x))
 #define TO_DOUBLE(x) ((double)(x))
 
-void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
-                     bsm_cpu_class to_class, void *to, int64_t n) {
+void bsm_cpu_convert(const bsm_cpu_elements *k, bsm_cpu_class from_class,
+                     const void *from, bsm_cpu_class to_class, void *to,
+                     int64_t n) {
   if (from_class == to_class) {
     memmove(to, from, (size_t)n * bsm_cpu_class_size(to_class));
     return;
   }
-  const bsm_k_ints *ints = bsm_cpu_ints();
+  const bsm_k_ints *ints = k->ints;
   switch ((int)from_class * 4 + (int)to_class) {
     case BSM_CPU_F32 * 4 + BSM_CPU_F64:
       CONVERT(float, double, TO_DOUBLE)
@@ -350,20 +330,21 @@ void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
     return;                                                        \
   }
 
-void bsm_cpu_narrow(bsm_dtype dtype, void *values, int64_t n) {
+void bsm_cpu_narrow(const bsm_cpu_elements *k, bsm_dtype dtype, void *values,
+                    int64_t n) {
   if (width_of(dtype) >= 0) {
-    bsm_cpu_ints()->wrap((bsm_k_ints_width)width_of(dtype), values, values, n);
+    k->ints->wrap((bsm_k_ints_width)width_of(dtype), values, values, n);
     return;
   }
   switch (dtype) {
     case BSM_DTYPE_HALF:
-      conversions()->round_to_half(values, n, values);
+      k->halves->round_to_half(values, n, values);
       return;
     case BSM_DTYPE_BFLOAT16:
-      conversions()->round_to_bfloat(values, n, values);
+      k->halves->round_to_bfloat(values, n, values);
       return;
     case BSM_DTYPE_BOOL:
-      bsm_cpu_ints()->truth(BSM_K_TRUTH_OR, values, values, values, n);
+      k->ints->truth(BSM_K_TRUTH_OR, values, values, values, n);
       return;
     case BSM_DTYPE_FLOAT8_E4M3FN:
       NARROW(float, ROUND_TO_FLOAT8)
@@ -372,22 +353,22 @@ void bsm_cpu_narrow(bsm_dtype dtype, void *values, int64_t n) {
   }
 }
 
-void bsm_cpu_cast(bsm_cpu_class from_class, const void *from, bsm_dtype dtype,
-                  void *to, int64_t n) {
-  bsm_cpu_convert(from_class, from, bsm_cpu_class_of(dtype), to, n);
-  bsm_cpu_narrow(dtype, to, n);
+void bsm_cpu_cast(const bsm_cpu_elements *k, bsm_cpu_class from_class,
+                  const void *from, bsm_dtype dtype, void *to, int64_t n) {
+  bsm_cpu_convert(k, from_class, from, bsm_cpu_class_of(dtype), to, n);
+  bsm_cpu_narrow(k, dtype, to, n);
 }
 
-void bsm_cpu_set(bsm_cpu_class c, void *to, int64_t n, double value,
-                 int64_t integer) {
+void bsm_cpu_set(const bsm_cpu_elements *k, bsm_cpu_class c, void *to,
+                 int64_t n, double value, int64_t integer) {
   if (c == BSM_CPU_F32) {
     const float v = (float)value;
-    repeat(sizeof(v), &v, to, n);
+    repeat(k->ints, sizeof(v), &v, to, n);
   } else if (c == BSM_CPU_F64) {
-    repeat(sizeof(value), &value, to, n);
+    repeat(k->ints, sizeof(value), &value, to, n);
   } else if (c == BSM_CPU_U8) {
     memset(to, integer != 0, (size_t)n);
   } else {
-    bsm_cpu_ints()->fill(integer, to, n);
+    k->ints->fill(integer, to, n);
   }
 }

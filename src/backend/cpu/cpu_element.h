@@ -29,27 +29,29 @@ static inline bool bsm_cpu_is_integral(bsm_cpu_class c) {
   return c == BSM_CPU_I64 || c == BSM_CPU_U8;
 }
 
+/* The kernels that an instruction set has for elements. All give the same bits.
+ */
+bsm_cpu_elements bsm_cpu_elements_of(uint32_t isa);
+
 /* n elements, `stride` elements apart, to and from an array of the class. */
-void bsm_cpu_load(bsm_dtype dtype, const void *from, int64_t stride, int64_t n,
-                  void *to);
-void bsm_cpu_store(bsm_dtype dtype, void *to, int64_t stride, int64_t n,
-                   const void *from);
+void bsm_cpu_load(const bsm_cpu_elements *k, bsm_dtype dtype, const void *from,
+                  int64_t stride, int64_t n, void *to);
+void bsm_cpu_store(const bsm_cpu_elements *k, bsm_dtype dtype, void *to,
+                   int64_t stride, int64_t n, const void *from);
 /* Between classes: C's conversions; double to int64 as x86 does. */
-void bsm_cpu_convert(bsm_cpu_class from_class, const void *from,
-                     bsm_cpu_class to_class, void *to, int64_t n);
+void bsm_cpu_convert(const bsm_cpu_elements *k, bsm_cpu_class from_class,
+                     const void *from, bsm_cpu_class to_class, void *to,
+                     int64_t n);
 /* As a cast to `dtype`: converted and narrowed. `to` is of its class. */
-void bsm_cpu_cast(bsm_cpu_class from_class, const void *from, bsm_dtype dtype,
-                  void *to, int64_t n);
+void bsm_cpu_cast(const bsm_cpu_elements *k, bsm_cpu_class from_class,
+                  const void *from, bsm_dtype dtype, void *to, int64_t n);
 /* Rounds or wraps an array of the class to what `dtype` holds. */
-void bsm_cpu_narrow(bsm_dtype dtype, void *values, int64_t n);
+void bsm_cpu_narrow(const bsm_cpu_elements *k, bsm_dtype dtype, void *values,
+                    int64_t n);
 /* Fills an array of the class: floating ones with `value`, others with
  * `integer`. */
-void bsm_cpu_set(bsm_cpu_class c, void *to, int64_t n, double value,
-                 int64_t integer);
-
-/* Those of this machine: all instruction sets give the same bits, so it does
- * not matter which a stream is made for. */
-const bsm_k_ints *bsm_cpu_ints(void);
+void bsm_cpu_set(const bsm_cpu_elements *k, bsm_cpu_class c, void *to,
+                 int64_t n, double value, int64_t integer);
 
 float bsm_cpu_half_to_float(uint16_t h);
 uint16_t bsm_cpu_float_to_half(float f);

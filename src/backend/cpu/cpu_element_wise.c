@@ -81,6 +81,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   bsm_cpu_ew *e = BSM_NEW(p->arena, bsm_cpu_ew);
   BSM_TRY_ALLOC(e);
   const bsm_plan_tensor *tensors[1 + BSM_EW_MAX_INPUTS];
+  e->base.elements = bsm_cpu_elements_of(p->isa);
   e->base.slots = p->threads;
   e->math = bsm_k_math_select(p->isa);
   e->inputs = p->step->input_count;

@@ -38,7 +38,8 @@ typedef struct machine {
 static const void *converted(const machine *m, int32_t reg, bsm_cpu_class has,
                              bsm_cpu_class wants, int which, int64_t n) {
   if (has == wants) return m->value[reg];
-  bsm_cpu_convert(has, m->value[reg], wants, m->operand[which], n);
+  bsm_cpu_convert(&m->e->base.elements, has, m->value[reg], wants,
+                  m->operand[which], n);
   return m->operand[which];
 }
 
@@ -54,7 +55,8 @@ static void select_values(const machine *m, const bsm_cpu_ew_instruction *in,
   /* The condition is true where it is not zero. */
   const uint8_t *k = m->value[in->op.a];
   if (in->a_class != BSM_CPU_U8) {
-    bsm_cpu_cast(in->a_class, k, BSM_DTYPE_BOOL, m->operand[0], n);
+    bsm_cpu_cast(&m->e->base.elements, in->a_class, k, BSM_DTYPE_BOOL,
+                 m->operand[0], n);
     k = (const uint8_t *)m->operand[0];
   }
   const void *b = converted(m, in->op.b, in->b_class, in->compute, 1, n);
@@ -66,7 +68,7 @@ static void select_values(const machine *m, const bsm_cpu_ew_instruction *in,
   } else if (in->compute == BSM_CPU_U8) {
     SELECT(uint8_t)
   } else {
-    bsm_cpu_ints()->select(k, b, c, to, n);
+    m->e->base.elements.ints->select(k, b, c, to, n);
   }
 }
 
@@ -91,7 +93,8 @@ static void compute(const machine *m, const bsm_cpu_ew_instruction *in,
   switch (op->kind) {
     case BSM_STEP_EW_UNARY:
       a = converted(m, op->a, in->a_class, in->compute, 0, n);
-      bsm_cpu_unary(math, op->code, in->compute, dtype, a, result, n);
+      bsm_cpu_unary(&m->e->base.elements, math, op->code, in->compute, dtype, a,
+                    result, n);
       break;
     case BSM_STEP_EW_BINARY:
       a = converted(m, op->a, in->a_class, in->compute, 0, n);
@@ -100,7 +103,8 @@ static void compute(const machine *m, const bsm_cpu_ew_instruction *in,
       } else {
         b = converted(m, op->b, in->b_class, in->compute, 1, n);
         if (in->divides) look_for_zero(m, b, n);
-        bsm_cpu_binary(math, op->code, in->compute, dtype, a, b, result, n);
+        bsm_cpu_binary(&m->e->base.elements, math, op->code, in->compute, dtype,
+                       a, b, result, n);
       }
       break;
     case BSM_STEP_EW_ACTIVATION:
@@ -109,17 +113,19 @@ static void compute(const machine *m, const bsm_cpu_ew_instruction *in,
                        op->beta);
       break;
     case BSM_STEP_EW_CONSTANT:
-      bsm_cpu_set(dst, result, n, op->alpha, op->integer);
+      bsm_cpu_set(&m->e->base.elements, dst, result, n, op->alpha, op->integer);
       break;
     case BSM_STEP_EW_SELECT:
       select_values(m, in, result, n);
       break;
     default:
-      bsm_cpu_cast(in->a_class, m->value[op->a], dtype, to, n);
+      bsm_cpu_cast(&m->e->base.elements, in->a_class, m->value[op->a], dtype,
+                   to, n);
       return;
   }
-  if (in->result != dst) bsm_cpu_convert(in->result, result, dst, to, n);
-  if (!in->exact) bsm_cpu_narrow(dtype, to, n);
+  if (in->result != dst)
+    bsm_cpu_convert(&m->e->base.elements, in->result, result, dst, to, n);
+  if (!in->exact) bsm_cpu_narrow(&m->e->base.elements, dtype, to, n);
 }
 
 static void execute(machine *m, int64_t n, void *direct) {
@@ -163,7 +169,8 @@ static const char *result_of(const machine *m, int64_t n) {
   const bool rounds =
       from == BSM_CPU_F32 && bsm_cpu_ew_is_narrow_float(e->out_dtype);
   if (e->result_dtype == e->out_dtype || rounds) return value;
-  bsm_cpu_cast(from, value, e->out_dtype, m->operand[0], n);
+  bsm_cpu_cast(&m->e->base.elements, from, value, e->out_dtype, m->operand[0],
+               n);
   return (const char *)m->operand[0];
 }
 
@@ -195,7 +202,7 @@ static void gather_row(machine *m, uint32_t i, const char *at, int64_t stride,
   }
   char *to = (char *)m->own[i] +
              (size_t)done * bsm_cpu_class_size(bsm_cpu_class_of(d));
-  bsm_cpu_load(d, at, stride, n, to);
+  bsm_cpu_load(&m->e->base.elements, d, at, stride, n, to);
 }
 
 /* Brings the inputs of a block that lies in one row. */
@@ -338,8 +345,8 @@ static void store_rows(const machine *m, bsm_cpu_cursor *c, int64_t n) {
     return;
   }
   if (e->block_rows && bsm_cpu_ew_rows_touch(e, 0)) {
-    bsm_cpu_store(e->out_dtype, m->w->output + c->offset[0] * size, 1, n,
-                  value);
+    bsm_cpu_store(&m->e->base.elements, e->out_dtype,
+                  m->w->output + c->offset[0] * size, 1, n, value);
     bsm_cpu_advance_rows(&e->space, c, n / e->space.dims[last]);
     return;
   }
@@ -351,7 +358,7 @@ static void store_rows(const machine *m, bsm_cpu_cursor *c, int64_t n) {
       for (int64_t i = 0; i < run; i++) y[i * stride] = value[i];
       value += run;
     } else {
-      bsm_cpu_store(e->out_dtype, y, stride, run, value);
+      bsm_cpu_store(&m->e->base.elements, e->out_dtype, y, stride, run, value);
       value += (size_t)run * bsm_cpu_class_size(to);
     }
     bsm_cpu_advance(&e->space, c, run);
@@ -427,6 +434,6 @@ void bsm_cpu_ew_fill_table(const bsm_cpu_ew_work *w, uint8_t *table) {
   gather_row(&m, 0, all, 1, 0, BSM_CPU_EW_TABLE);
   execute(&m, BSM_CPU_EW_TABLE, e->on_grid || e->narrows ? table : NULL);
   if (e->on_grid || e->narrows) return;
-  bsm_cpu_store(e->out_dtype, (char *)table, 1, BSM_CPU_EW_TABLE,
-                result_of(&m, BSM_CPU_EW_TABLE));
+  bsm_cpu_store(&e->base.elements, e->out_dtype, (char *)table, 1,
+                BSM_CPU_EW_TABLE, result_of(&m, BSM_CPU_EW_TABLE));
 }

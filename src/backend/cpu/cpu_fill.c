@@ -18,11 +18,12 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   fill *f = BSM_NEW(p->arena, fill);
   BSM_TRY_ALLOC(f);
   double value;
-  bsm_cpu_set(bsm_cpu_class_of(y->dtype), &value, 1, params->value,
+  const bsm_cpu_elements elements = bsm_cpu_elements_of(p->isa);
+  bsm_cpu_set(&elements, bsm_cpu_class_of(y->dtype), &value, 1, params->value,
               y->dtype == BSM_DTYPE_BOOL
                   ? params->value != 0.0 || params->integer != 0
                   : params->integer);
-  bsm_cpu_store(y->dtype, &f->value, 1, 1, &value);
+  bsm_cpu_store(&elements, y->dtype, &f->value, 1, 1, &value);
   f->element = (int64_t)bsm_dtype_size(y->dtype);
   bsm_cpu_space_init(&f->space, &y, 1);
   f->base.slots = p->threads;

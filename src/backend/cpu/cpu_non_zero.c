@@ -18,6 +18,7 @@ static bsm_status start(const bsm_cpu_prepare *p, bsm_prepared_step *out,
                         const char *description, serial **made) {
   serial *s = BSM_NEW(p->arena, serial);
   BSM_TRY_ALLOC(s);
+  s->base.elements = bsm_cpu_elements_of(p->isa);
   s->base.slots = 1;
   s->base.description = description;
   s->dtype = bsm_step_input(p->plan, p->step, 0)->dtype;
@@ -45,8 +46,10 @@ static bsm_status run_non_zero(const bsm_prepared_step *prepared,
     const int64_t n = bsm_cpu_min(CHUNK, s->n - i);
     double loaded[CHUNK];
     uint8_t found[CHUNK];
-    bsm_cpu_load(s->dtype, x + (size_t)i * size, 1, n, loaded);
-    bsm_cpu_convert(bsm_cpu_class_of(s->dtype), loaded, BSM_CPU_U8, found, n);
+    bsm_cpu_load(&s->base.elements, s->dtype, x + (size_t)i * size, 1, n,
+                 loaded);
+    bsm_cpu_convert(&s->base.elements, bsm_cpu_class_of(s->dtype), loaded,
+                    BSM_CPU_U8, found, n);
     for (int64_t k = 0; k < n; k++) {
       if (found[k]) y[count++] = i + k;
     }
@@ -76,10 +79,10 @@ static bsm_status run_nms(const bsm_prepared_step *prepared, const bsm_run *r) {
   const char *x = bsm_cpu_input_address(prepared, r, 0);
   for (int64_t i = 0; i < s->n; i++) {
     double loaded[4];
-    bsm_cpu_load(s->dtype, x + (size_t)i * 4 * bsm_dtype_size(s->dtype), 1, 4,
-                 loaded);
-    bsm_cpu_convert(bsm_cpu_class_of(s->dtype), loaded, BSM_CPU_F64,
-                    boxes + 4 * i, 4);
+    bsm_cpu_load(&s->base.elements, s->dtype,
+                 x + (size_t)i * 4 * bsm_dtype_size(s->dtype), 1, 4, loaded);
+    bsm_cpu_convert(&s->base.elements, bsm_cpu_class_of(s->dtype), loaded,
+                    BSM_CPU_F64, boxes + 4 * i, 4);
   }
   bsm_nms(s->dtype, boxes, (size_t)s->n, s->threshold,
           (bsm_overlap_block *)(void *)(scratch + s->blocks_at), gone);

@@ -100,6 +100,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   BSM_TRY_ALLOC(n);
   const bsm_plan_tensor *t[OPERANDS] = {bsm_step_output(p->plan, p->step, 0),
                                         bsm_step_input(p->plan, p->step, 0)};
+  n->base.elements = bsm_cpu_elements_of(p->isa);
   n->base.slots = p->threads;
   n->rms = params->rms != 0;
   n->has_scale = params->has_scale != 0;

@@ -37,9 +37,9 @@ void bsm_cpu_norm_prepare_blocks(bsm_cpu_norm *n,
   }
   for (int k = 0; k < BSM_CPU_NORM_OPERANDS; k++) {
     if (!t[k]) continue;
-    n->views[k] =
-        (bsm_cpu_view){&n->kept, &n->reduced,        k,      t[k]->dtype,
-                       n->piece, BSM_CPU_BLOCK_ROOM, n->rows};
+    n->views[k] = (bsm_cpu_view){
+        &n->kept, &n->reduced,        k,       t[k]->dtype,
+        n->piece, BSM_CPU_BLOCK_ROOM, n->rows, &n->base.elements};
     n->along_kept[k] = is_along(&n->kept, k);
     n->along_reduced[k] = is_along(&n->reduced, k);
   }

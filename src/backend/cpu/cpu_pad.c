@@ -105,9 +105,10 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   d->element = (int64_t)bsm_dtype_size(y->dtype);
   double value;
   const double fill = p->step->params->pad.fill_value;
-  bsm_cpu_set(bsm_cpu_class_of(y->dtype), &value, 1, fill,
+  const bsm_cpu_elements elements = bsm_cpu_elements_of(p->isa);
+  bsm_cpu_set(&elements, bsm_cpu_class_of(y->dtype), &value, 1, fill,
               y->dtype == BSM_DTYPE_BOOL ? fill != 0.0 : bsm_cpu_to_i64(fill));
-  bsm_cpu_store(y->dtype, &d->value, 1, 1, &value);
+  bsm_cpu_store(&elements, y->dtype, &d->value, 1, 1, &value);
   BSM_TRY(make_tables(p, d));
   d->row_length = d->dims[d->rank - 1];
   d->rows = 1;

@@ -84,6 +84,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   pooling *k = BSM_NEW(p->arena, pooling);
   BSM_TRY_ALLOC(k);
+  k->base.elements = bsm_cpu_elements_of(p->isa);
   k->base.slots = p->threads;
   k->of.p = p->step->params->pooling;
   k->from = x->dtype;
@@ -245,9 +246,10 @@ static void planes_line(const pooling *k, const float *x, float *y,
 
 static double load1(const pooling *k, const char *x, int64_t offset) {
   double one, v;
-  bsm_cpu_load(k->from, x + offset * (int64_t)bsm_dtype_size(k->from), 1, 1,
-               &one);
-  bsm_cpu_convert(bsm_cpu_class_of(k->from), &one, BSM_CPU_F64, &v, 1);
+  bsm_cpu_load(&k->base.elements, k->from,
+               x + offset * (int64_t)bsm_dtype_size(k->from), 1, 1, &one);
+  bsm_cpu_convert(&k->base.elements, bsm_cpu_class_of(k->from), &one,
+                  BSM_CPU_F64, &v, 1);
   return v;
 }
 
@@ -280,9 +282,9 @@ static void strided_pixel(const work *w, int64_t x, int64_t y,
   for (int64_t c = 0; c < n; c++) {
     const double v = strided_value(k, w->x, x + c * k->of.x.c_stride, e);
     double cast;
-    bsm_cpu_cast(BSM_CPU_F64, &v, k->to, &cast, 1);
+    bsm_cpu_cast(&k->base.elements, BSM_CPU_F64, &v, k->to, &cast, 1);
     bsm_cpu_store(
-        k->to,
+        &k->base.elements, k->to,
         w->y + (y + c * k->of.y.c_stride) * (int64_t)bsm_dtype_size(k->to), 1,
         1, &cast);
   }
@@ -320,7 +322,7 @@ static void halves_pixel(const pooling *k, const uint16_t *x, uint16_t *y,
                              (e[0].first + a * e[0].step) * k->of.x.stride[0] +
                              (e[1].first + b * e[1].step) * k->of.x.stride[1] +
                              (e[2].first + c * e[2].step) * k->of.x.stride[2];
-        bsm_cpu_load(k->from, at, 1, n, read);
+        bsm_cpu_load(&k->base.elements, k->from, at, 1, n, read);
         join(most, read, most, n);
       }
     }
@@ -330,7 +332,7 @@ static void halves_pixel(const pooling *k, const uint16_t *x, uint16_t *y,
     const float factor = some ? (float)bsm_cpu_pooling_factor(&k->of, e) : 0.0f;
     for (int64_t c = 0; c < n; c++) most[c] *= factor;
   }
-  bsm_cpu_store(k->to, y, 1, n, most);
+  bsm_cpu_store(&k->base.elements, k->to, y, 1, n, most);
 }
 
 /* A line of outputs of n channels of half or bfloat16, by widening the lines of

@@ -81,6 +81,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   reduce *r = BSM_NEW(p->arena, reduce);
   BSM_TRY_ALLOC(r);
+  r->base.elements = bsm_cpu_elements_of(p->isa);
   r->base.slots = p->threads;
   r->operation = params->operation;
   r->correction = params->correction;
@@ -371,7 +372,8 @@ static void integers_unit(void *arg, int64_t unit, int slot) {
   for (int64_t i = first; i < end; i++) {
     const int64_t value =
         reduce_integers(r, w->x + c.offset[1] * from, r->reduced.count);
-    bsm_cpu_store(r->to, w->y + c.offset[0] * to, 1, 1, &value);
+    bsm_cpu_store(&r->base.elements, r->to, w->y + c.offset[0] * to, 1, 1,
+                  &value);
     bsm_cpu_advance(&r->kept, &c, 1);
   }
 }

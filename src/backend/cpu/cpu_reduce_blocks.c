@@ -43,9 +43,11 @@ void bsm_cpu_reduce_prepare_blocks(bsm_cpu_reduce *r, uint64_t *bytes) {
       r->from,
       r->accumulate == BSM_CPU_F64 && own == BSM_CPU_F32 ? own : r->accumulate,
       BSM_CPU_BLOCK_ROOM,
-      r->rows};
-  r->out = (bsm_cpu_view){&r->kept,           &r->one, 0, r->to, r->accumulate,
-                          BSM_CPU_BLOCK_ROOM, r->rows};
+      r->rows,
+      &r->base.elements};
+  r->out = (bsm_cpu_view){&r->kept, &r->one,          0,
+                          r->to,    r->accumulate,    BSM_CPU_BLOCK_ROOM,
+                          r->rows,  &r->base.elements};
   bsm_cpu_space *d = &r->reduced;
   for (int32_t i = 0; i < d->rank; i++) d->strides[0][i] = d->strides[1][i];
   r->width = bsm_cpu_block_width(&r->kept, d, 2);
@@ -102,11 +104,11 @@ static void start(const bsm_cpu_reduce *r, bsm_k_lanes_op op, int64_t n,
   const bool ones = op == BSM_K_LANES_PROD || op == BSM_K_LANES_ALL;
   const bool max = op == BSM_K_LANES_MAX, min = op == BSM_K_LANES_MIN;
   if (r->accumulate == BSM_CPU_I64) {
-    bsm_cpu_ints()->fill(ones  ? 1
-                         : max ? INT64_MIN
-                         : min ? INT64_MAX
-                               : 0,
-                         t->i64, n);
+    r->base.elements.ints->fill(ones  ? 1
+                                : max ? INT64_MIN
+                                : min ? INT64_MAX
+                                      : 0,
+                                t->i64, n);
     return;
   }
   for (int64_t i = 0; i < n; i++) {
@@ -154,16 +156,16 @@ static int ints_operation(bsm_k_lanes_op op) {
   }
 }
 
-static void add_integers(bsm_k_lanes_op op, const int64_t *x, int64_t stride,
-                         int64_t rows, int64_t n, int64_t *total) {
+static void add_integers(const bsm_k_ints *ints, bsm_k_lanes_op op,
+                         const int64_t *x, int64_t stride, int64_t rows,
+                         int64_t n, int64_t *total) {
   const int fast = n < WIDE_ROW ? -1 : ints_operation(op);
   if (fast < 0) {
     bsm_k_lanes_i64(op, x, stride, rows, n, total);
     return;
   }
   for (int64_t i = 0; i < rows; i++) {
-    bsm_cpu_ints()->binary((bsm_k_ints_op)fast, total, x + i * stride, total,
-                           n);
+    ints->binary((bsm_k_ints_op)fast, total, x + i * stride, total, n);
   }
 }
 
@@ -172,7 +174,7 @@ static void add_piece(const bsm_cpu_reduce *r, bsm_k_lanes_op op, const void *x,
                       int64_t stride, int64_t rows, int64_t n, totals *t) {
   if (rows <= 0) return;
   if (r->in.piece == BSM_CPU_I64) {
-    add_integers(op, x, stride, rows, n, t->i64);
+    add_integers(r->base.elements.ints, op, x, stride, rows, n, t->i64);
   } else if (r->in.piece == BSM_CPU_F64) {
     bsm_k_lanes_f64(op, x, stride, rows, n, t->mean, t->f64);
   } else if (is_float_work(r)) {

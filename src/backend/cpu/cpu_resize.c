@@ -195,6 +195,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   resize *r = BSM_NEW(p->arena, resize);
   BSM_TRY_ALLOC(r);
+  r->base.elements = bsm_cpu_elements_of(p->isa);
   r->base.slots = p->threads;
   r->rows = bsm_k_rows_select(p->isa);
   r->dtype = x->dtype;
@@ -343,8 +344,9 @@ static void strided_pixel(const resize *r, const char *x, char *y,
   }
   double total = 0.0, one, value;
   for (int i = 0; i < p->count; i++) {
-    bsm_cpu_load(r->dtype, x + p->offsets[i] * size, 1, 1, &one);
-    bsm_cpu_convert(c, &one, BSM_CPU_F64, &value, 1);
+    bsm_cpu_load(&r->base.elements, r->dtype, x + p->offsets[i] * size, 1, 1,
+                 &one);
+    bsm_cpu_convert(&r->base.elements, c, &one, BSM_CPU_F64, &value, 1);
     total += p->weights[i] * value;
   }
   if (c == BSM_CPU_I64) { /* uint8 images: rounded and clamped */
@@ -353,8 +355,8 @@ static void strided_pixel(const resize *r, const char *x, char *y,
       total = total < 0.0 ? 0.0 : total > 255.0 ? 255.0 : total;
     }
   }
-  bsm_cpu_cast(BSM_CPU_F64, &total, r->dtype, &one, 1);
-  bsm_cpu_store(r->dtype, y, 1, 1, &one);
+  bsm_cpu_cast(&r->base.elements, BSM_CPU_F64, &total, r->dtype, &one, 1);
+  bsm_cpu_store(&r->base.elements, r->dtype, y, 1, 1, &one);
 }
 
 /* A line of a plane: `lines` are joined in the buffer, one is read where it

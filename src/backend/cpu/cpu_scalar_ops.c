@@ -206,8 +206,8 @@ static int64_t unary_i64(int32_t code, bsm_dtype dtype, int64_t x) {
       TESTS(in_type, p[i] == 0)        \
   }
 
-static void unary_test(int32_t code, bsm_cpu_class c, const void *x, uint8_t *y,
-                       int64_t n) {
+static void unary_test(const bsm_k_ints *ints, int32_t code, bsm_cpu_class c,
+                       const void *x, uint8_t *y, int64_t n) {
   switch (c) {
     case BSM_CPU_F32:
       FLOATING_TESTS(float)
@@ -217,17 +217,18 @@ static void unary_test(int32_t code, bsm_cpu_class c, const void *x, uint8_t *y,
       TESTS(int64_t, code == BSM_UNARY_NOT && p[i] == 0)
     case BSM_CPU_U8:
       if (code == BSM_UNARY_NOT) {
-        bsm_cpu_ints()->truth(BSM_K_TRUTH_NOT, x, x, y, n);
+        ints->truth(BSM_K_TRUTH_NOT, x, x, y, n);
       } else {
         memset(y, 0, (size_t)n);
       }
   }
 }
 
-void bsm_cpu_unary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
-                   bsm_dtype dtype, const void *x, void *y, int64_t n) {
+void bsm_cpu_unary(const bsm_cpu_elements *k, const bsm_k_math *math,
+                   int32_t code, bsm_cpu_class c, bsm_dtype dtype,
+                   const void *x, void *y, int64_t n) {
   if (bsm_cpu_unary_is_test(code)) {
-    unary_test(code, c, x, y, n);
+    unary_test(k->ints, code, c, x, y, n);
   } else if (c == BSM_CPU_F32) {
     bsm_k_unary_f32 *fn = vector_unary(math, code);
     if (fn) {
@@ -382,9 +383,9 @@ bool bsm_cpu_binary_is_division(int32_t code) {
   return ints_division(code) >= 0;
 }
 
-static void binary_i64(int32_t code, bsm_dtype dtype, const int64_t *a,
-                       const int64_t *b, int64_t *y, int64_t n) {
-  const bsm_k_ints *ints = bsm_cpu_ints();
+static void binary_i64(const bsm_k_ints *ints, int32_t code, bsm_dtype dtype,
+                       const int64_t *a, const int64_t *b, int64_t *y,
+                       int64_t n) {
   const int64_t bits = 8 * (int64_t)bsm_dtype_size(dtype);
   if (ints_operation(code) >= 0) {
     ints->binary((bsm_k_ints_op)ints_operation(code), a, b, y, n);
@@ -436,9 +437,8 @@ static void binary_i64(int32_t code, bsm_dtype dtype, const int64_t *a,
 #define ITSELF(v) (v)
 #define TRUTH(v) ((v) != 0)
 
-static bool compare_ints(int32_t code, const int64_t *a, const int64_t *b,
-                         uint8_t *y, int64_t n) {
-  const bsm_k_ints *ints = bsm_cpu_ints();
+static bool compare_ints(const bsm_k_ints *ints, int32_t code, const int64_t *a,
+                         const int64_t *b, uint8_t *y, int64_t n) {
   switch (code) {
     case BSM_ELEMENT_WISE_EQUAL:
     case BSM_ELEMENT_WISE_NOT_EQUAL:
@@ -461,9 +461,9 @@ static bool compare_ints(int32_t code, const int64_t *a, const int64_t *b,
 }
 
 /* Of truth values: comparisons for equality are XOR, or not. */
-static bool combine_truth(int32_t code, const uint8_t *a, const uint8_t *b,
-                          uint8_t *y, int64_t n) {
-  const bsm_k_ints *ints = bsm_cpu_ints();
+static bool combine_truth(const bsm_k_ints *ints, int32_t code,
+                          const uint8_t *a, const uint8_t *b, uint8_t *y,
+                          int64_t n) {
   switch (code) {
     case BSM_ELEMENT_WISE_AND:
       ints->truth(BSM_K_TRUTH_AND, a, b, y, n);
@@ -484,10 +484,11 @@ static bool combine_truth(int32_t code, const uint8_t *a, const uint8_t *b,
   }
 }
 
-static void binary_test(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
-                        const void *a, const void *b, void *y, int64_t n) {
-  if (c == BSM_CPU_I64 && compare_ints(code, a, b, y, n)) return;
-  if (c == BSM_CPU_U8 && combine_truth(code, a, b, y, n)) return;
+static void binary_test(const bsm_k_ints *ints, const bsm_k_math *math,
+                        int32_t code, bsm_cpu_class c, const void *a,
+                        const void *b, void *y, int64_t n) {
+  if (c == BSM_CPU_I64 && compare_ints(ints, code, a, b, y, n)) return;
+  if (c == BSM_CPU_U8 && combine_truth(ints, code, a, b, y, n)) return;
   if (c == BSM_CPU_F32) {
     switch (code) {
       case BSM_ELEMENT_WISE_EQUAL:
@@ -521,11 +522,11 @@ static void binary_test(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
   }
 }
 
-void bsm_cpu_binary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
-                    bsm_dtype dtype, const void *a, const void *b, void *y,
-                    int64_t n) {
+void bsm_cpu_binary(const bsm_cpu_elements *k, const bsm_k_math *math,
+                    int32_t code, bsm_cpu_class c, bsm_dtype dtype,
+                    const void *a, const void *b, void *y, int64_t n) {
   if (bsm_cpu_binary_is_test(code)) {
-    binary_test(math, code, c, a, b, y, n);
+    binary_test(k->ints, math, code, c, a, b, y, n);
     return;
   }
   bsm_k_binary_f32 *fn = c == BSM_CPU_F32 ? vector_binary(math, code) : NULL;
@@ -543,7 +544,7 @@ void bsm_cpu_binary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
     case BSM_CPU_F64:
       LOOP(double, double, binary_f64(code, p[i], q[i]))
     default:
-      binary_i64(code, dtype, a, b, y, n);
+      binary_i64(k->ints, code, dtype, a, b, y, n);
   }
 }
 
@@ -675,7 +676,7 @@ void bsm_cpu_activate(const bsm_k_math *math, int32_t type, bsm_cpu_class c,
     if (fn) {
       fn(x, y, n, (float)alpha, (float)beta);
     } else {
-      bsm_cpu_convert(c, x, c, y, n);
+      memmove(y, x, (size_t)n * sizeof(float));
     }
   } else if (c == BSM_CPU_F64) {
     const double *p = x;

@@ -15,11 +15,12 @@ bool bsm_cpu_binary_is_division(int32_t code); /* of integers */
 
 /* y = op(x). `c`: class of x, and of y except for tests; uint8 only for tests.
  * `dtype`: of y. */
-void bsm_cpu_unary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
-                   bsm_dtype dtype, const void *x, void *y, int64_t n);
-void bsm_cpu_binary(const bsm_k_math *math, int32_t code, bsm_cpu_class c,
-                    bsm_dtype dtype, const void *a, const void *b, void *y,
-                    int64_t n);
+void bsm_cpu_unary(const bsm_cpu_elements *k, const bsm_k_math *math,
+                   int32_t code, bsm_cpu_class c, bsm_dtype dtype,
+                   const void *x, void *y, int64_t n);
+void bsm_cpu_binary(const bsm_cpu_elements *k, const bsm_k_math *math,
+                    int32_t code, bsm_cpu_class c, bsm_dtype dtype,
+                    const void *a, const void *b, void *y, int64_t n);
 void bsm_cpu_activate(const bsm_k_math *math, int32_t type, bsm_cpu_class c,
                       const void *x, void *y, int64_t n, double alpha,
                       double beta);

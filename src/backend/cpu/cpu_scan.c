@@ -48,6 +48,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const int32_t axis = params->axis;
   scan *s = BSM_NEW(p->arena, scan);
   BSM_TRY_ALLOC(s);
+  s->base.elements = bsm_cpu_elements_of(p->isa);
   s->base.slots = p->threads;
   s->base.description = "rows";
   s->operation = params->operation;
@@ -184,12 +185,13 @@ static void row(const work *w, const bsm_cpu_cursor *c) {
     const int64_t n = bsm_cpu_min(CHUNK, s->n - i);
     number loaded[CHUNK], values[CHUNK];
     int64_t indices[CHUNK];
-    bsm_cpu_load(s->dtype, w->x + (c->offset[1] + i * s->strides[1]) * size,
+    bsm_cpu_load(&s->base.elements, s->dtype,
+                 w->x + (c->offset[1] + i * s->strides[1]) * size,
                  s->strides[1], n, loaded);
-    bsm_cpu_convert(s->from, loaded, s->wide, values, n);
+    bsm_cpu_convert(&s->base.elements, s->from, loaded, s->wide, values, n);
     scan_values(s, values, n, i, &total, indices, &index);
-    bsm_cpu_convert(s->wide, values, s->from, loaded, n);
-    bsm_cpu_store(s->dtype,
+    bsm_cpu_convert(&s->base.elements, s->wide, values, s->from, loaded, n);
+    bsm_cpu_store(&s->base.elements, s->dtype,
                   w->values + (c->offset[0] + i * s->strides[0]) * size,
                   s->strides[0], n, loaded);
     for (int64_t k = 0; s->has_indices && k < n; k++) {
@@ -225,11 +227,11 @@ static void columns(const work *w, const bsm_cpu_cursor *c, int64_t width) {
                          (float *)(void *)to);
       continue;
     }
-    bsm_cpu_load(s->dtype, from, 1, width, loaded);
-    bsm_cpu_convert(s->from, loaded, s->wide, values, width);
+    bsm_cpu_load(&s->base.elements, s->dtype, from, 1, width, loaded);
+    bsm_cpu_convert(&s->base.elements, s->from, loaded, s->wide, values, width);
     join_columns(s, i, totals, values, indices, width);
-    bsm_cpu_convert(s->wide, values, s->from, loaded, width);
-    bsm_cpu_store(s->dtype, to, 1, width, loaded);
+    bsm_cpu_convert(&s->base.elements, s->wide, values, s->from, loaded, width);
+    bsm_cpu_store(&s->base.elements, s->dtype, to, 1, width, loaded);
     if (s->has_indices) {
       memcpy(w->indices + c->offset[2] + i * s->strides[2], indices,
              (size_t)width * sizeof(int64_t));

@@ -114,6 +114,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const bsm_plan_tensor *y = bsm_step_output(p->plan, p->step, 0);
   scatter *s = BSM_NEW(p->arena, scatter);
   BSM_TRY_ALLOC(s);
+  s->base.elements = bsm_cpu_elements_of(p->isa);
   s->base.slots = p->threads;
   s->p = p->step->params->scatter;
   s->dtype = y->dtype;
@@ -218,10 +219,11 @@ static void write_run(const scatter *s, char *y, int64_t y_stride,
     int64_t a[BLOCK], b[BLOCK]; /* large enough for any class */
     const int64_t m = bsm_cpu_min(BLOCK, n - i);
     char *to = y + i * y_stride * s->element;
-    bsm_cpu_load(s->dtype, to, y_stride, m, a);
-    bsm_cpu_load(s->dtype, u + i * u_stride * s->element, u_stride, m, b);
+    bsm_cpu_load(&s->base.elements, s->dtype, to, y_stride, m, a);
+    bsm_cpu_load(&s->base.elements, s->dtype, u + i * u_stride * s->element,
+                 u_stride, m, b);
     apply(c, s->p.reduction, a, 1, b, 1, m);
-    bsm_cpu_store(s->dtype, to, y_stride, m, a);
+    bsm_cpu_store(&s->base.elements, s->dtype, to, y_stride, m, a);
   }
 }
 
@@ -253,8 +255,9 @@ static void clear_run(const scatter *s, char *y, int64_t y_stride, int64_t n) {
   if (s->p.reduction == BSM_SCATTER_MUL) value = 1, integer = 1;
   if (s->p.reduction == BSM_SCATTER_MIN) value = INFINITY, integer = high;
   if (s->p.reduction == BSM_SCATTER_MAX) value = -INFINITY, integer = low;
-  bsm_cpu_set(bsm_cpu_class_of(s->dtype), one, 1, value, integer);
-  bsm_cpu_store(s->dtype, bytes, 1, 1, one);
+  bsm_cpu_set(&s->base.elements, bsm_cpu_class_of(s->dtype), one, 1, value,
+              integer);
+  bsm_cpu_store(&s->base.elements, s->dtype, bytes, 1, 1, one);
   bsm_cpu_repeat(s->element, bytes, y, y_stride, n);
 }
 

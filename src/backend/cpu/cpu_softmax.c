@@ -40,10 +40,10 @@ static void prepare_blocks(softmax *s, const bsm_plan_tensor *x,
   s->axis.dims[0] = s->n;
   s->axis.strides[0][0] = s->y_stride;
   s->axis.strides[1][0] = s->x_stride;
-  s->in =
-      (bsm_cpu_view){&s->space, &s->axis, 1, x->dtype, piece, room, s->rows};
-  s->out =
-      (bsm_cpu_view){&s->space, &s->axis, 0, y->dtype, piece, room, s->rows};
+  s->in = (bsm_cpu_view){&s->space, &s->axis, 1,       x->dtype,
+                         piece,     room,     s->rows, &s->base.elements};
+  s->out = (bsm_cpu_view){&s->space, &s->axis, 0,       y->dtype,
+                          piece,     room,     s->rows, &s->base.elements};
   s->width = bsm_cpu_block_width(&s->space, &s->axis, 2);
   s->width = bsm_cpu_min(s->width, room / s->n);
   if (is_double) s->width = 1;
@@ -70,6 +70,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const int32_t axis = p->step->params->softmax.axis;
   softmax *s = BSM_NEW(p->arena, softmax);
   BSM_TRY_ALLOC(s);
+  s->base.elements = bsm_cpu_elements_of(p->isa);
   s->base.slots = p->threads;
   s->log = p->step->params->softmax.log != 0;
   s->rows = bsm_k_rows_select(p->isa);

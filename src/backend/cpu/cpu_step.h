@@ -26,9 +26,16 @@ typedef struct bsm_cpu_prepare {
   bsm_arena *arena;
 } bsm_cpu_prepare;
 
+/* What loads, stores and converts elements (cpu_element.h). */
+typedef struct bsm_cpu_elements {
+  const struct bsm_k_ints *ints;
+  const struct bsm_k_convert *halves;
+} bsm_cpu_elements;
+
 /* The first member of every prepared step's impl. */
 typedef struct bsm_cpu_impl {
-  const char *description; /* the tactic, with its kernel */
+  const char *description;   /* the tactic, with its kernel */
+  bsm_cpu_elements elements; /* of those who use them */
   int slots; /* tasks that may run at once; each has its own scratch */
 } bsm_cpu_impl;
 

@@ -50,6 +50,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   const int32_t axis = params->axis;
   top_k *t = BSM_NEW(p->arena, top_k);
   BSM_TRY_ALLOC(t);
+  t->base.elements = bsm_cpu_elements_of(p->isa);
   t->base.slots = p->threads;
   t->base.description = "keys";
   t->largest = params->largest != 0;
@@ -136,8 +137,8 @@ static void store_row(const work *w, const bsm_cpu_cursor *c, const number *row,
       w->indices[c->offset[2] + (i + j) * t->index_stride] =
           first[i + j].position;
     }
-    bsm_cpu_convert(wide, values, to, converted, n);
-    bsm_cpu_store(t->dtype,
+    bsm_cpu_convert(&t->base.elements, wide, values, to, converted, n);
+    bsm_cpu_store(&t->base.elements, t->dtype,
                   w->values + (c->offset[0] + i * t->value_stride) * size,
                   t->value_stride, n, converted);
   }
@@ -155,9 +156,10 @@ static void row(const work *w, const bsm_cpu_cursor *c, uint8_t *scratch) {
   for (int64_t i = 0; i < t->n; i += CHUNK) {
     const int64_t n = bsm_cpu_min(CHUNK, t->n - i);
     number loaded[CHUNK];
-    bsm_cpu_load(t->dtype, w->x + (c->offset[1] + i * t->stride) * size,
-                 t->stride, n, loaded);
-    bsm_cpu_convert(from, loaded, wide, values + i, n);
+    bsm_cpu_load(&t->base.elements, t->dtype,
+                 w->x + (c->offset[1] + i * t->stride) * size, t->stride, n,
+                 loaded);
+    bsm_cpu_convert(&t->base.elements, from, loaded, wide, values + i, n);
   }
   store_row(w, c, values, find_first(t, values, items));
 }
@@ -175,7 +177,7 @@ static void make_keys(const top_k *t, const char *x, int64_t stride, int64_t n,
     bsm_k_order_floats((const float *)(const void *)x, n, flip, keys);
     return;
   }
-  bsm_cpu_load(t->dtype, x, stride, n, loaded);
+  bsm_cpu_load(&t->base.elements, t->dtype, x, stride, n, loaded);
   if (!t->integers) {
     bsm_k_order_floats((const float *)(const void *)loaded, n, flip, keys);
     return;
