@@ -11,6 +11,7 @@
 /* clang-format on */
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -248,6 +249,170 @@ static void floats_become_integers_and_back(void **state) {
   }
 }
 
+/* ---- integers as they are in memory ---- */
+
+/* One element behind the start of a block, so that addresses are no multiples
+ * of more than an element. */
+enum { WIDTHS = 5 };
+static const int sizes[WIDTHS] = {1, 1, 2, 4, 8};
+static uint64_t raw_a[MOST + 2], raw_b[MOST + 2], raw_y[MOST + 2];
+
+static void *at(uint64_t *raw, int width, int64_t i) {
+  return (char *)raw + (i + 1) * sizes[width];
+}
+
+static int64_t cut_off(int width, int64_t v) {
+  switch (width) {
+    case BSM_K_INTS_U8:
+      return (uint8_t)v;
+    case BSM_K_INTS_I8:
+      return (int8_t)v;
+    case BSM_K_INTS_I16:
+      return (int16_t)v;
+    case BSM_K_INTS_I32:
+      return (int32_t)v;
+    default:
+      return v;
+  }
+}
+
+static int64_t got(int width, int64_t i) {
+  int64_t v = 0;
+  memcpy(&v, at(raw_y, width, i), (size_t)sizes[width]); /* little endian */
+  return cut_off(width, v);
+}
+
+/* The operands in a width, and in a[] and b[] what they are. */
+static void draw_raw(int kind, int width) {
+  draw(kind);
+  for (int64_t i = 0; i < MOST; i++) {
+    if (i % 3 == 0) b[i] = a[i];
+    a[i] = cut_off(width, a[i]);
+    b[i] = cut_off(width, b[i]);
+    memcpy(at(raw_a, width, i), &a[i], (size_t)sizes[width]);
+    memcpy(at(raw_b, width, i), &b[i], (size_t)sizes[width]);
+  }
+}
+
+/* `out`: the width of the results. */
+#define CHECK_NARROW(op, width, out, want)                                  \
+  EACH_LENGTH {                                                             \
+    memset(raw_y, GUARD, sizeof(raw_y));                                    \
+    k->narrow(op, (bsm_k_ints_width)(width), p, at(raw_a, width, 0),        \
+              at(raw_b, width, 0), at(raw_y, out, 0), n);                   \
+    for (int64_t i = 0; i < n; i++) {                                       \
+      if (got(out, i) != cut_off(out, (int64_t)(want))) {                   \
+        fail_msg("%s of width %d, element %d of %d: %lld, %lld: %lld", #op, \
+                 width, (int)i, (int)n, (long long)a[i], (long long)b[i],   \
+                 (long long)got(out, i));                                   \
+      }                                                                     \
+    }                                                                       \
+    const unsigned char *edge = at(raw_y, out, -1);                         \
+    for (int i = 0; i < sizes[out]; i++) assert_int_equal(edge[i], GUARD);  \
+    edge = at(raw_y, out, n);                                               \
+    for (int i = 0; i < sizes[out]; i++) assert_int_equal(edge[i], GUARD);  \
+  }
+#define SAME_WIDTH(op, want) CHECK_NARROW(BSM_K_NARROW_##op, w, w, want)
+#define TO_BYTES(op, want) \
+  CHECK_NARROW(BSM_K_NARROW_##op, w, BSM_K_INTS_U8, want)
+
+static void narrow_arithmetic_wraps_around(void **state) {
+  (void)state;
+  for (int kind = 0; kind < KINDS; kind++) {
+    for (int w = 0; w < WIDTHS; w++) {
+      draw_raw(kind, w);
+      SAME_WIDTH(SUM, U(a[i]) + U(b[i]))
+      SAME_WIDTH(SUB, U(a[i]) - U(b[i]))
+      SAME_WIDTH(PROD, U(a[i]) * U(b[i]))
+      SAME_WIDTH(MAX, a[i] > b[i] ? a[i] : b[i])
+      SAME_WIDTH(MIN, a[i] < b[i] ? a[i] : b[i])
+      SAME_WIDTH(AND, a[i] & b[i])
+      SAME_WIDTH(OR, a[i] | b[i])
+      SAME_WIDTH(XOR, a[i] ^ b[i])
+      SAME_WIDTH(NOT, ~a[i])
+      SAME_WIDTH(SELECT, p[i] ? a[i] : b[i])
+      TO_BYTES(EQUAL, a[i] == b[i])
+      TO_BYTES(LESS, a[i] < b[i])
+      TO_BYTES(TRUTH, a[i] != 0)
+      if (w < BSM_K_INTS_I64) SAME_WIDTH(NEG, U(0) - U(a[i]))
+      if (w < BSM_K_INTS_I64 && w != BSM_K_INTS_U8) {
+        SAME_WIDTH(ABS, a[i] < 0 ? U(0) - U(a[i]) : U(a[i]))
+      }
+    }
+  }
+}
+
+static int64_t shifted(int width, int64_t x, int64_t by, bool left) {
+  const int64_t bits = 8 * sizes[width];
+  const int64_t most = width == BSM_K_INTS_U8 ? bits : bits - 1;
+  if (left) return by < 0 || by >= bits ? 0 : (int64_t)(U(x) << by);
+  return x >> (by < 0 || by > most ? most : by);
+}
+
+static void narrow_integers_change_their_width(void **state) {
+  (void)state;
+  for (int kind = 0; kind < KINDS; kind++) {
+    for (int w = 0; w < BSM_K_INTS_I64; w++) {
+      draw_raw(kind, w);
+      CHECK_NARROW(BSM_K_NARROW_TO_I64, w, BSM_K_INTS_I64, a[i])
+      if (w == BSM_K_INTS_I32) continue;
+      CHECK_NARROW(BSM_K_NARROW_TO_I32, w, BSM_K_INTS_I32, a[i])
+    }
+    for (int w = 0; w < BSM_K_INTS_I64; w++) {
+      draw(kind);
+      CHECK(
+          f, k->narrow(BSM_K_NARROW_OF_I64, (bsm_k_ints_width)w, NULL, a, NULL,
+                       raw_y, n);
+          for (int64_t i = 0; i < n; i++) {
+            int64_t v = 0;
+            memcpy(&v, (char *)raw_y + i * sizes[w], (size_t)sizes[w]);
+            f[i] = cut_off(w, v) == cut_off(w, a[i]) ? 1.0f : 0.0f;
+          },
+          1.0f)
+      static int32_t x[MOST], by[MOST], z[MOST + 1];
+      for (int i = 0; i < MOST; i++) {
+        x[i] = (int32_t)cut_off(w, a[i]);
+        by[i] = i % 4 == 0 ? (int32_t)cut_off(w, b[i]) : i % 35;
+      }
+      CHECK(z,
+            k->narrow(BSM_K_NARROW_SHIFT_LEFT, (bsm_k_ints_width)w, NULL, x, by,
+                      z, n),
+            (int32_t)shifted(w, x[i], by[i], true))
+      CHECK(z,
+            k->narrow(BSM_K_NARROW_SHIFT_RIGHT, (bsm_k_ints_width)w, NULL, x,
+                      by, z, n),
+            (int32_t)shifted(w, x[i], by[i], false))
+    }
+  }
+}
+
+static void int32_become_floats_and_back(void **state) {
+  (void)state;
+  static const float special[] = {
+      0.5f,    -0.5f,    1.9f,     -1.9f,     0x1p31f, -0x1p31f, 0x1.fffffep30f,
+      0x1p40f, -0x1p40f, INFINITY, -INFINITY, NAN,     -0.0f,    1e38f};
+  enum { SPECIAL = sizeof(special) / sizeof(special[0]) };
+  static float x[MOST];
+  static int32_t z[MOST + 1], small[MOST];
+  for (int kind = 0; kind < KINDS; kind++) {
+    draw(kind);
+    for (int i = 0; i < MOST; i++) {
+      small[i] = (int32_t)cut_off(BSM_K_INTS_I32, a[i]);
+      x[i] = kind == 0 ? special[next() % SPECIAL] : (float)a[i] * 0.37f;
+    }
+    CHECK(f,
+          k->narrow(BSM_K_NARROW_I32_TO_FLOAT, BSM_K_INTS_I32, NULL, small,
+                    NULL, f, n),
+          (float)small[i])
+    CHECK(z,
+          k->narrow(BSM_K_NARROW_FLOAT_TO_I32, BSM_K_INTS_I32, NULL, x, NULL, z,
+                    n),
+          x[i] >= -0x1p63f && x[i] < 0x1p63f
+              ? (int32_t)cut_off(BSM_K_INTS_I32, (int64_t)x[i])
+              : 0)
+  }
+}
+
 /* An output that is an input. */
 static void in_place(void **state) {
   (void)state;
@@ -275,6 +440,9 @@ int main(void) {
       cmocka_unit_test(truth_is_what_is_not_zero),
       cmocka_unit_test(narrow_integers_are_cut_off),
       cmocka_unit_test(floats_become_integers_and_back),
+      cmocka_unit_test(narrow_arithmetic_wraps_around),
+      cmocka_unit_test(narrow_integers_change_their_width),
+      cmocka_unit_test(int32_become_floats_and_back),
       cmocka_unit_test(in_place),
   };
   int failed = 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu_block.h"
+#include "backend/cpu/cpu_held.h"
 #include "backend/cpu/cpu_strided.h"
 
 #define CHUNK 256  /* elements converted at once */
@@ -162,16 +163,15 @@ typedef struct work {
 
 static void convert_row(const copy *c, const char *x, int64_t x_stride, char *y,
                         int64_t y_stride, int64_t n) {
-  double loaded[CHUNK], cast[CHUNK];
+  double loaded[CHUNK], cast[CHUNK], room[CHUNK];
+  const bsm_cpu_elements *k = &c->base.elements;
   const int64_t from_size = (int64_t)bsm_dtype_size(c->from);
   for (int64_t i = 0; i < n; i += CHUNK) {
     const int64_t count = bsm_cpu_min(CHUNK, n - i);
-    bsm_cpu_load(&c->base.elements, c->from, x + i * x_stride * from_size,
-                 x_stride, count, loaded);
-    bsm_cpu_cast(&c->base.elements, bsm_cpu_class_of(c->from), loaded, c->to,
-                 cast, count);
-    bsm_cpu_store(&c->base.elements, c->to, y + i * y_stride * c->element,
-                  y_stride, count, cast);
+    bsm_cpu_hold(k, c->from, x + i * x_stride * from_size, x_stride, count,
+                 loaded);
+    bsm_cpu_cast_held(k, c->from, loaded, c->to, cast, count, room);
+    bsm_cpu_put(k, c->to, y + i * y_stride * c->element, y_stride, count, cast);
   }
 }
 

@@ -120,7 +120,8 @@ static void store_narrow(const bsm_k_convert *c, bool half, uint16_t *to,
     }                                                                   \
     return;                                                             \
   }
-/* Neighbours have kernels. */
+/* Neighbours have kernels, which are not made for few of them. */
+#define FEW 16
 #define LOAD_APART(type)                                           \
   {                                                                \
     const type *p = from;                                          \
@@ -184,7 +185,7 @@ void bsm_cpu_load(const bsm_cpu_elements *k, bsm_dtype dtype, const void *from,
     return;
   }
   if (copy_neighbours(dtype, from, stride, n, to)) return;
-  if (stride == 1 && width_of(dtype) >= 0) {
+  if (stride == 1 && n >= FEW && width_of(dtype) >= 0) {
     k->ints->load((bsm_k_ints_width)width_of(dtype), from, to, n);
     return;
   }
@@ -240,7 +241,7 @@ void bsm_cpu_load(const bsm_cpu_elements *k, bsm_dtype dtype, const void *from,
 void bsm_cpu_store(const bsm_cpu_elements *k, bsm_dtype dtype, void *to,
                    int64_t stride, int64_t n, const void *from) {
   if (copy_neighbours(dtype, from, stride, n, to)) return;
-  if (stride == 1 && width_of(dtype) >= 0) {
+  if (stride == 1 && n >= FEW && width_of(dtype) >= 0) {
     k->ints->store((bsm_k_ints_width)width_of(dtype), from, to, n);
     return;
   }

@@ -27,7 +27,7 @@ static void choose_blocks(bsm_cpu_ew *e, int threads) {
   e->in_place = bsm_cpu_ew_rows_touch(e, 0) &&
                 (e->on_grid ||
                  (e->last_writes_result && e->result_dtype == e->out_dtype &&
-                  (e->narrows || bsm_cpu_is_native(e->out_dtype))));
+                  (e->narrows || bsm_cpu_is_held_as_is(e->out_dtype))));
 }
 
 /* Whether bytes side by side become such bytes by a program that takes long. */
@@ -43,10 +43,11 @@ static bool wants_table(const bsm_cpu_ew *e) {
     const bsm_cpu_ew_instruction *in = &e->program[i];
     if (in->op.kind == BSM_STEP_EW_CONSTANT) continue;
     if (in->divides) return false; /* a table tells nothing of zeros */
-    const bool is_short = in->compute == BSM_CPU_F32 &&
-                          (in->op.kind == BSM_STEP_EW_SELECT || in->exact ||
-                           (in->op.kind == BSM_STEP_EW_BINARY &&
-                            in->op.code != BSM_ELEMENT_WISE_POW));
+    const bool is_short =
+        in->narrow || (in->compute == BSM_CPU_F32 &&
+                       (in->op.kind == BSM_STEP_EW_SELECT || in->exact ||
+                        (in->op.kind == BSM_STEP_EW_BINARY &&
+                         in->op.code != BSM_ELEMENT_WISE_POW)));
     cost += is_short ? 1 : LONG_COST;
   }
   return cost >= TABLE_COST;

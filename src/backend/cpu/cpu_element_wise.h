@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "backend/cpu/cpu_affine.h"
+#include "backend/cpu/cpu_held.h"
 #include "backend/cpu/cpu_quantize.h"
 #include "backend/cpu/cpu_scalar_ops.h"
 #include "backend/cpu/cpu_space.h"
@@ -20,7 +21,9 @@
 typedef struct bsm_cpu_ew_instruction {
   bsm_step_ew_instruction op;
   bsm_cpu_class compute; /* of the operands */
-  bsm_cpu_class a_class, b_class, c_class, result;
+  bsm_cpu_class result;
+  bsm_dtype a_dtype, b_dtype, c_dtype;
+  bool narrow;       /* of integers as they are held (cpu_held.h) */
   bool hoisted;      /* a constant: set once, not in each block */
   bool separate;     /* the result must not overwrite an operand */
   bool exact;        /* numbers of the operands' dtype give such numbers */

@@ -260,25 +260,52 @@ static int32_t logical(int32_t code) {
   }
 }
 
+/* Whether kernels of narrow integers have the operation: on one dtype, which is
+ * the result's unless that is a truth value. */
+static bool is_narrow(const bsm_cpu_ew_instruction *in) {
+  const bsm_step_ew_instruction *op = &in->op;
+  const bsm_dtype dtype = (bsm_dtype)op->dtype;
+  const bool same = in->a_dtype == dtype && bsm_cpu_is_narrow(dtype);
+  switch (op->kind) {
+    case BSM_STEP_EW_UNARY:
+      return same && bsm_cpu_narrow_has_unary(op->code);
+    case BSM_STEP_EW_BINARY:
+      if (in->b_dtype != in->a_dtype || !bsm_cpu_narrow_has_binary(op->code)) {
+        return false;
+      }
+      return bsm_cpu_binary_is_test(op->code)
+                 ? dtype == BSM_DTYPE_BOOL && bsm_cpu_is_narrow(in->a_dtype)
+                 : same;
+    case BSM_STEP_EW_SELECT:
+      return in->b_dtype == dtype && in->c_dtype == dtype &&
+             bsm_cpu_is_narrow(dtype);
+    default:
+      return false;
+  }
+}
+
 static void resolve(bsm_cpu_ew_instruction *in, const bsm_dtype *types) {
   bsm_step_ew_instruction *op = &in->op;
   const bsm_cpu_class dst = bsm_cpu_class_of((bsm_dtype)op->dtype);
-  in->a_class = bsm_cpu_class_of(types[op->a]);
-  in->b_class = reads_b(op) ? bsm_cpu_class_of(types[op->b]) : dst;
-  in->c_class = reads_c(op) ? bsm_cpu_class_of(types[op->c]) : dst;
+  in->a_dtype = types[op->a];
+  in->b_dtype = reads_b(op) ? types[op->b] : (bsm_dtype)op->dtype;
+  in->c_dtype = reads_c(op) ? types[op->c] : (bsm_dtype)op->dtype;
+  in->narrow = is_narrow(in);
+  const bsm_cpu_class a = bsm_cpu_class_of(in->a_dtype);
+  const bsm_cpu_class b = bsm_cpu_class_of(in->b_dtype);
   in->compute = in->result = dst;
-  if (op->kind == BSM_STEP_EW_BINARY && dst == BSM_CPU_U8 &&
-      in->a_class == BSM_CPU_U8 && in->b_class == BSM_CPU_U8) {
+  if (op->kind == BSM_STEP_EW_BINARY && dst == BSM_CPU_U8 && a == BSM_CPU_U8 &&
+      b == BSM_CPU_U8) {
     op->code = logical(op->code);
   }
   in->exact = dst == BSM_CPU_I64 ? stays_inside(op, types)
                                  : dst == BSM_CPU_F32 && is_exact(op, types);
   if (op->kind == BSM_STEP_EW_UNARY && bsm_cpu_unary_is_test(op->code)) {
-    in->compute = in->a_class;
+    in->compute = a;
     in->result = BSM_CPU_U8;
   } else if (op->kind == BSM_STEP_EW_BINARY &&
              bsm_cpu_binary_is_test(op->code)) {
-    in->compute = widest(in->a_class, in->b_class);
+    in->compute = widest(a, b);
     in->result = BSM_CPU_U8;
   } else if (dst == BSM_CPU_U8 &&
              (op->kind == BSM_STEP_EW_UNARY || op->kind == BSM_STEP_EW_BINARY ||

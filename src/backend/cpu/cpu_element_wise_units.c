@@ -35,11 +35,13 @@ typedef struct machine {
   int64_t filled_count[BSM_EW_MAX_INPUTS];
 } machine;
 
-static const void *converted(const machine *m, int32_t reg, bsm_cpu_class has,
+static const void *converted(const machine *m, int32_t reg, bsm_dtype has,
                              bsm_cpu_class wants, int which, int64_t n) {
-  if (has == wants) return m->value[reg];
-  bsm_cpu_convert(&m->e->base.elements, has, m->value[reg], wants,
-                  m->operand[which], n);
+  if (bsm_cpu_class_of(has) == wants && !bsm_cpu_is_narrow(has)) {
+    return m->value[reg];
+  }
+  bsm_cpu_held_to_class(&m->e->base.elements, has, m->value[reg], wants,
+                        m->operand[which], n);
   return m->operand[which];
 }
 
@@ -53,14 +55,15 @@ static const void *converted(const machine *m, int32_t reg, bsm_cpu_class has,
 static void select_values(const machine *m, const bsm_cpu_ew_instruction *in,
                           void *to, int64_t n) {
   /* The condition is true where it is not zero. */
-  const uint8_t *k = m->value[in->op.a];
-  if (in->a_class != BSM_CPU_U8) {
-    bsm_cpu_cast(&m->e->base.elements, in->a_class, k, BSM_DTYPE_BOOL,
-                 m->operand[0], n);
-    k = (const uint8_t *)m->operand[0];
+  const uint8_t *k = converted(m, in->op.a, in->a_dtype, BSM_CPU_U8, 0, n);
+  if (in->narrow) {
+    m->e->base.elements.ints->narrow(
+        BSM_K_NARROW_SELECT, bsm_cpu_width_of(in->b_dtype), k,
+        m->value[in->op.b], m->value[in->op.c], to, n);
+    return;
   }
-  const void *b = converted(m, in->op.b, in->b_class, in->compute, 1, n);
-  const void *c = converted(m, in->op.c, in->c_class, in->compute, 2, n);
+  const void *b = converted(m, in->op.b, in->b_dtype, in->compute, 1, n);
+  const void *c = converted(m, in->op.c, in->c_dtype, in->compute, 2, n);
   if (in->compute == BSM_CPU_F32) {
     m->e->math->select(k, b, c, to, n);
   } else if (in->compute == BSM_CPU_F64) {
@@ -81,6 +84,22 @@ static void look_for_zero(const machine *m, const int64_t *b, int64_t n) {
   }
 }
 
+/* An operation on integers of few bits. */
+static void compute_narrow(const machine *m, const bsm_cpu_ew_instruction *in,
+                           void *to, int64_t n) {
+  const bsm_k_ints *ints = m->e->base.elements.ints;
+  if (in->op.kind == BSM_STEP_EW_SELECT) {
+    select_values(m, in, to, n);
+  } else if (in->op.kind == BSM_STEP_EW_UNARY) {
+    bsm_cpu_narrow_unary(ints, in->op.code, in->a_dtype, m->value[in->op.a], to,
+                         n);
+  } else {
+    bsm_cpu_narrow_binary(ints, in->op.code, in->a_dtype, m->value[in->op.a],
+                          m->value[in->op.b], to, n, (int32_t *)m->operand[0],
+                          (int32_t *)m->operand[1]);
+  }
+}
+
 /* Computes one instruction into `to`. */
 static void compute(const machine *m, const bsm_cpu_ew_instruction *in,
                     void *to, int64_t n) {
@@ -88,44 +107,51 @@ static void compute(const machine *m, const bsm_cpu_ew_instruction *in,
   const bsm_k_math *math = m->e->math;
   const bsm_dtype dtype = (bsm_dtype)op->dtype;
   const bsm_cpu_class dst = bsm_cpu_class_of(dtype);
-  void *result = in->result == dst ? to : (void *)m->operand[2];
+  const bsm_cpu_elements *k = &m->e->base.elements;
+  const bool held = bsm_cpu_is_narrow(dtype);
+  void *result = in->result == dst && !held ? to : (void *)m->operand[2];
   const void *a, *b;
+  if (in->narrow) {
+    compute_narrow(m, in, to, n);
+    return;
+  }
   switch (op->kind) {
     case BSM_STEP_EW_UNARY:
-      a = converted(m, op->a, in->a_class, in->compute, 0, n);
-      bsm_cpu_unary(&m->e->base.elements, math, op->code, in->compute, dtype, a,
-                    result, n);
+      a = converted(m, op->a, in->a_dtype, in->compute, 0, n);
+      bsm_cpu_unary(k, math, op->code, in->compute, dtype, a, result, n);
       break;
     case BSM_STEP_EW_BINARY:
-      a = converted(m, op->a, in->a_class, in->compute, 0, n);
+      a = converted(m, op->a, in->a_dtype, in->compute, 0, n);
       if (in->has_exponent) {
         bsm_cpu_power(math, in->compute, a, in->exponent, result, n);
       } else {
-        b = converted(m, op->b, in->b_class, in->compute, 1, n);
+        b = converted(m, op->b, in->b_dtype, in->compute, 1, n);
         if (in->divides) look_for_zero(m, b, n);
-        bsm_cpu_binary(&m->e->base.elements, math, op->code, in->compute, dtype,
-                       a, b, result, n);
+        bsm_cpu_binary(k, math, op->code, in->compute, dtype, a, b, result, n);
       }
       break;
     case BSM_STEP_EW_ACTIVATION:
-      a = converted(m, op->a, in->a_class, in->compute, 0, n);
+      a = converted(m, op->a, in->a_dtype, in->compute, 0, n);
       bsm_cpu_activate(math, op->code, in->compute, a, result, n, op->alpha,
                        op->beta);
       break;
     case BSM_STEP_EW_CONSTANT:
-      bsm_cpu_set(&m->e->base.elements, dst, result, n, op->alpha, op->integer);
+      bsm_cpu_set(k, in->result, result, n, op->alpha, op->integer);
       break;
     case BSM_STEP_EW_SELECT:
       select_values(m, in, result, n);
       break;
     default:
-      bsm_cpu_cast(&m->e->base.elements, in->a_class, m->value[op->a], dtype,
-                   to, n);
+      bsm_cpu_cast_held(k, in->a_dtype, m->value[op->a], dtype, to, n,
+                        m->operand[0]);
       return;
   }
-  if (in->result != dst)
-    bsm_cpu_convert(&m->e->base.elements, in->result, result, dst, to, n);
-  if (!in->exact) bsm_cpu_narrow(&m->e->base.elements, dtype, to, n);
+  if (held) {
+    bsm_cpu_class_to_held(k, in->result, result, dtype, to, n, m->operand[0]);
+    return;
+  }
+  if (in->result != dst) bsm_cpu_convert(k, in->result, result, dst, to, n);
+  if (!in->exact) bsm_cpu_narrow(k, dtype, to, n);
 }
 
 static void execute(machine *m, int64_t n, void *direct) {
@@ -160,7 +186,7 @@ static void execute(machine *m, int64_t n, void *direct) {
   }
 }
 
-/* What `execute` left, in the class of the output; bytes of a grid. */
+/* What `execute` left, as the output is held; bytes of a grid. */
 static const char *result_of(const machine *m, int64_t n) {
   const bsm_cpu_ew *e = m->e;
   if (e->on_grid) return (const char *)m->spare;
@@ -169,8 +195,8 @@ static const char *result_of(const machine *m, int64_t n) {
   const bool rounds =
       from == BSM_CPU_F32 && bsm_cpu_ew_is_narrow_float(e->out_dtype);
   if (e->result_dtype == e->out_dtype || rounds) return value;
-  bsm_cpu_cast(&m->e->base.elements, from, value, e->out_dtype, m->operand[0],
-               n);
+  bsm_cpu_cast_held(&e->base.elements, e->result_dtype, value, e->out_dtype,
+                    m->operand[0], n, m->operand[1]);
   return (const char *)m->operand[0];
 }
 
@@ -200,9 +226,8 @@ static void gather_row(machine *m, uint32_t i, const char *at, int64_t stride,
     widen_row(m->e, i, at, stride, n, (float *)(void *)m->own[i] + done);
     return;
   }
-  char *to = (char *)m->own[i] +
-             (size_t)done * bsm_cpu_class_size(bsm_cpu_class_of(d));
-  bsm_cpu_load(&m->e->base.elements, d, at, stride, n, to);
+  char *to = (char *)m->own[i] + (size_t)done * bsm_cpu_held_size(d);
+  bsm_cpu_hold(&m->e->base.elements, d, at, stride, n, to);
 }
 
 /* Brings the inputs of a block that lies in one row. */
@@ -214,7 +239,7 @@ static void bring_row(machine *m, const bsm_cpu_cursor *c, int64_t n) {
     const int64_t stride = e->space.strides[1 + i][last];
     const char *at =
         m->w->inputs[i] + c->offset[1 + i] * (int64_t)bsm_dtype_size(d);
-    if (stride == 1 && bsm_cpu_is_native(d)) {
+    if (stride == 1 && !e->widens[i] && bsm_cpu_is_held_as_is(d)) {
       m->value[i] = at;
       continue;
     }
@@ -234,15 +259,14 @@ static void bring_row(machine *m, const bsm_cpu_cursor *c, int64_t n) {
 /* Fills n elements of the buffer of input i with the row at `at`. */
 static void repeat_row(machine *m, uint32_t i, const char *at, int64_t stride,
                        int64_t row, int64_t n) {
-  const bsm_cpu_class c =
-      m->e->widens[i] ? BSM_CPU_F32 : bsm_cpu_class_of(m->e->dtypes[i]);
+  const size_t size =
+      m->e->widens[i] ? sizeof(float) : bsm_cpu_held_size(m->e->dtypes[i]);
   char *to = (char *)m->own[i];
   if (m->filled[i] == at && m->filled_count[i] >= n) return;
   gather_row(m, i, at, stride, 0, row);
   for (int64_t done = row; done < n;) { /* twice as much each time */
     const int64_t more = bsm_cpu_min(done, n - done);
-    memcpy(to + (size_t)done * bsm_cpu_class_size(c), to,
-           (size_t)more * bsm_cpu_class_size(c));
+    memcpy(to + (size_t)done * size, to, (size_t)more * size);
     done += more;
   }
   m->filled[i] = at;
@@ -293,7 +317,8 @@ static void bring_rows(machine *m, const bsm_cpu_cursor *c, int64_t rows) {
     const int64_t stride = e->space.strides[1 + i][last];
     const int64_t next = e->space.strides[1 + i][last - 1];
     const char *at = m->w->inputs[i] + c->offset[1 + i] * size;
-    if (bsm_cpu_is_native(d) && bsm_cpu_ew_rows_touch(e, 1 + i)) {
+    if (!e->widens[i] && bsm_cpu_is_held_as_is(d) &&
+        bsm_cpu_ew_rows_touch(e, 1 + i)) {
       m->value[i] = at;
       continue;
     }
@@ -336,17 +361,16 @@ static void store_whole_rows(const machine *m, bsm_cpu_cursor *c,
 static void store_rows(const machine *m, bsm_cpu_cursor *c, int64_t n) {
   const bsm_cpu_ew *e = m->e;
   const int32_t last = e->space.rank - 1;
-  const bsm_cpu_class to = bsm_cpu_class_of(e->out_dtype);
   const char *value = result_of(m, n);
   const int64_t size = (int64_t)bsm_dtype_size(e->out_dtype);
   if (e->block_rows && e->space.strides[0][last] == 1 &&
-      (e->on_grid || bsm_cpu_is_native(e->out_dtype))) {
+      (e->on_grid || bsm_cpu_is_held_as_is(e->out_dtype))) {
     store_whole_rows(m, c, value, n);
     return;
   }
   if (e->block_rows && bsm_cpu_ew_rows_touch(e, 0)) {
-    bsm_cpu_store(&m->e->base.elements, e->out_dtype,
-                  m->w->output + c->offset[0] * size, 1, n, value);
+    bsm_cpu_put(&m->e->base.elements, e->out_dtype,
+                m->w->output + c->offset[0] * size, 1, n, value);
     bsm_cpu_advance_rows(&e->space, c, n / e->space.dims[last]);
     return;
   }
@@ -358,8 +382,8 @@ static void store_rows(const machine *m, bsm_cpu_cursor *c, int64_t n) {
       for (int64_t i = 0; i < run; i++) y[i * stride] = value[i];
       value += run;
     } else {
-      bsm_cpu_store(&m->e->base.elements, e->out_dtype, y, stride, run, value);
-      value += (size_t)run * bsm_cpu_class_size(to);
+      bsm_cpu_put(&m->e->base.elements, e->out_dtype, y, stride, run, value);
+      value += (size_t)run * bsm_cpu_held_size(e->out_dtype);
     }
     bsm_cpu_advance(&e->space, c, run);
     n -= run;
@@ -434,6 +458,6 @@ void bsm_cpu_ew_fill_table(const bsm_cpu_ew_work *w, uint8_t *table) {
   gather_row(&m, 0, all, 1, 0, BSM_CPU_EW_TABLE);
   execute(&m, BSM_CPU_EW_TABLE, e->on_grid || e->narrows ? table : NULL);
   if (e->on_grid || e->narrows) return;
-  bsm_cpu_store(&e->base.elements, e->out_dtype, (char *)table, 1,
-                BSM_CPU_EW_TABLE, result_of(&m, BSM_CPU_EW_TABLE));
+  bsm_cpu_put(&e->base.elements, e->out_dtype, (char *)table, 1,
+              BSM_CPU_EW_TABLE, result_of(&m, BSM_CPU_EW_TABLE));
 }

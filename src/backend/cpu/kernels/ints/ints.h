@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of int64 and of truth values through operations of PyTorch: integers
- * wrap around. `y` may be `a` or `b` where the types are the same; nothing
- * outside is touched. All instruction sets give the same bits. */
+/* Arrays of integers and of truth values through operations of PyTorch:
+ * integers wrap around. `y` may be `a` or `b` where the types are the same;
+ * nothing outside is touched. All instruction sets give the same bits. */
 #ifndef BSM_KERNELS_INTS_H_
 #define BSM_KERNELS_INTS_H_
 
@@ -43,8 +43,50 @@ typedef enum bsm_k_ints_width {
   BSM_K_INTS_U8,
   BSM_K_INTS_I8,
   BSM_K_INTS_I16,
-  BSM_K_INTS_I32
+  BSM_K_INTS_I32,
+  BSM_K_INTS_I64
 } bsm_k_ints_width;
+
+/* Of integers as they are in memory. */
+typedef enum bsm_k_narrow_op {
+  BSM_K_NARROW_SUM, /* from here as bsm_k_ints_op */
+  BSM_K_NARROW_PROD,
+  BSM_K_NARROW_SUB,
+  BSM_K_NARROW_MAX,
+  BSM_K_NARROW_MIN,
+  BSM_K_NARROW_AND,
+  BSM_K_NARROW_OR,
+  BSM_K_NARROW_XOR,
+  BSM_K_NARROW_SELECT, /* k[i] is not 0 ? a[i] : b[i] */
+  BSM_K_NARROW_NOT,    /* of a, as the next two, which int64 has not */
+  BSM_K_NARROW_NEG,
+  BSM_K_NARROW_ABS,   /* which bytes without a sign have not, either */
+  BSM_K_NARROW_EQUAL, /* y: bytes of 1 and 0 */
+  BSM_K_NARROW_LESS,
+  BSM_K_NARROW_TRUTH, /* a[i] is not 0 */
+  BSM_K_NARROW_MASK,  /* of bytes that are not 0: all bits */
+  /* Of truth values as bsm_k_truth_op; `width` says nothing. */
+  BSM_K_NARROW_BOTH,
+  BSM_K_NARROW_EITHER,
+  BSM_K_NARROW_ONE,
+  BSM_K_NARROW_NEITHER,
+  /* To and from the width; what does not fit into it is cut off. */
+  BSM_K_NARROW_TO_I32, /* not from int64, nor the next one */
+  BSM_K_NARROW_OF_I32,
+  BSM_K_NARROW_TO_I64,
+  BSM_K_NARROW_OF_I64,
+  /* Of int32 that came from `width`, as the functions of bsm_k_ints; what is
+   * shifted left is to be cut to it. */
+  BSM_K_NARROW_SHIFT_LEFT,
+  BSM_K_NARROW_SHIFT_RIGHT,
+  /* Conversions; `width` says nothing. Floats to int32: the lower bits of what
+   * `of_floats` gives. */
+  BSM_K_NARROW_I32_TO_FLOAT,
+  BSM_K_NARROW_FLOAT_TO_I32,
+  BSM_K_NARROW_FLOAT_TO_TRUTH,
+  BSM_K_NARROW_TRUTH_TO_FLOAT,
+  BSM_K_NARROW_TRUTH_TO_I64
+} bsm_k_narrow_op;
 
 typedef struct bsm_k_ints {
   const char *name;
@@ -81,6 +123,9 @@ typedef struct bsm_k_ints {
   /* Elements in memory to int64 and back, what does not fit cut off. */
   void (*load)(bsm_k_ints_width width, const void *from, int64_t *y, int64_t n);
   void (*store)(bsm_k_ints_width width, const int64_t *a, void *to, int64_t n);
+  /* `b` and `k` may be NULL where they are not read. */
+  void (*narrow)(bsm_k_narrow_op op, bsm_k_ints_width width, const uint8_t *k,
+                 const void *a, const void *b, void *y, int64_t n);
 } bsm_k_ints;
 
 BSM_K_FAMILY(ints)

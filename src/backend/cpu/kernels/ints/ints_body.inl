@@ -11,8 +11,7 @@
 #else
 #define INDEPENDENT
 #endif
-#define LOOP(statement) \
-  INDEPENDENT for (int64_t i = 0; i < n; i++) statement;
+#define LOOP(statement) INDEPENDENT for (int64_t i = 0; i < n; i++) statement;
 /* An expression of p[i] and q[i], for all i. */
 #define EACH(type, in_type, expression) \
   {                                     \
@@ -20,38 +19,6 @@
     LOOP(y[i] = (type)(expression))     \
     return;                             \
   }
-
-static void ints_binary(bsm_k_ints_op op, const int64_t *a, const int64_t *b,
-                        int64_t *y, int64_t n) {
-  switch (op) {
-    case BSM_K_INTS_SUM:
-      EACH(int64_t, int64_t, U(p[i]) + U(q[i]))
-    case BSM_K_INTS_PROD:
-      EACH(int64_t, int64_t, U(p[i]) * U(q[i]))
-    case BSM_K_INTS_SUB:
-      EACH(int64_t, int64_t, U(p[i]) - U(q[i]))
-    case BSM_K_INTS_MAX:
-      EACH(int64_t, int64_t, p[i] > q[i] ? p[i] : q[i])
-    case BSM_K_INTS_MIN:
-      EACH(int64_t, int64_t, p[i] < q[i] ? p[i] : q[i])
-    case BSM_K_INTS_AND:
-      EACH(int64_t, int64_t, p[i] & q[i])
-    case BSM_K_INTS_OR:
-      EACH(int64_t, int64_t, p[i] | q[i])
-    case BSM_K_INTS_XOR:
-      EACH(int64_t, int64_t, p[i] ^ q[i])
-  }
-}
-
-static void ints_test(bsm_k_ints_test test, uint8_t otherwise,
-                      const int64_t *a, const int64_t *b, uint8_t *y,
-                      int64_t n) {
-  if (test == BSM_K_INTS_EQUAL) {
-    EACH(uint8_t, int64_t, (p[i] == q[i]) ^ otherwise)
-  } else {
-    EACH(uint8_t, int64_t, (p[i] < q[i]) ^ otherwise)
-  }
-}
 
 static void ints_shift_left(const int64_t *a, const int64_t *b, int64_t *y,
                             int64_t n, int64_t bits) {
@@ -68,39 +35,6 @@ static void ints_shift_right(const int64_t *a, const int64_t *b, int64_t *y,
   })
 }
 
-static void ints_select(const uint8_t *k, const int64_t *a, const int64_t *b,
-                        int64_t *y, int64_t n) {
-  EACH(int64_t, int64_t, k[i] ? p[i] : q[i])
-}
-
-static void ints_truth(bsm_k_truth_op op, const uint8_t *a, const uint8_t *b,
-                       uint8_t *y, int64_t n) {
-  switch (op) {
-    case BSM_K_TRUTH_AND:
-      EACH(uint8_t, uint8_t, (p[i] != 0) & (q[i] != 0))
-    case BSM_K_TRUTH_OR:
-      EACH(uint8_t, uint8_t, (p[i] | q[i]) != 0)
-    case BSM_K_TRUTH_XOR:
-      EACH(uint8_t, uint8_t, (p[i] != 0) ^ (q[i] != 0))
-    case BSM_K_TRUTH_NOT:
-      LOOP(y[i] = a[i] == 0)
-  }
-}
-
-#define CONVERT(type, expression)   \
-  {                                 \
-    LOOP(y[i] = (type)(expression)) \
-    return;                         \
-  }
-static void ints_to_truth(const int64_t *a, uint8_t *y, int64_t n)
-    CONVERT(uint8_t, a[i] != 0)
-static void ints_of_truth(const uint8_t *a, int64_t *y, int64_t n)
-    CONVERT(int64_t, a[i] != 0)
-static void floats_of_truth(const uint8_t *a, float *y, int64_t n)
-    CONVERT(float, a[i] != 0)
-static void truth_of_floats(const float *a, uint8_t *y, int64_t n)
-    CONVERT(uint8_t, a[i] != 0)
-
 static void ints_fill(int64_t value, int64_t *y, int64_t n) {
   LOOP(y[i] = value)
 }
@@ -112,45 +46,6 @@ static void ints_wrap(bsm_k_ints_width width, const int64_t *a, int64_t *y,
   const uint64_t mask = ends[width] - 1;
   const uint64_t sign = width == BSM_K_INTS_U8 ? 0u : ends[width] / 2;
   LOOP(y[i] = (int64_t)(((U(a[i]) & mask) ^ sign) - sign))
-}
-
-#define LOAD(type)        \
-  {                       \
-    const type *p = from; \
-    LOOP(y[i] = p[i])     \
-    return;               \
-  }
-static void ints_load(bsm_k_ints_width width, const void *from, int64_t *y,
-                      int64_t n) {
-  switch (width) {
-    case BSM_K_INTS_U8:
-      LOAD(uint8_t)
-    case BSM_K_INTS_I8:
-      LOAD(int8_t)
-    case BSM_K_INTS_I16:
-      LOAD(int16_t)
-    case BSM_K_INTS_I32:
-      LOAD(int32_t)
-  }
-}
-
-#define STORE(type)            \
-  {                            \
-    type *p = to;              \
-    LOOP(p[i] = (type)U(a[i])) \
-    return;                    \
-  }
-static void ints_store(bsm_k_ints_width width, const int64_t *a, void *to,
-                       int64_t n) {
-  switch (width) {
-    case BSM_K_INTS_U8:
-    case BSM_K_INTS_I8:
-      STORE(uint8_t)
-    case BSM_K_INTS_I16:
-      STORE(uint16_t)
-    case BSM_K_INTS_I32:
-      STORE(uint32_t)
-  }
 }
 
 /* ---- one by one ---- */
@@ -181,12 +76,18 @@ static void divide_slowly(bsm_k_ints_division division, const int64_t *a,
   for (int64_t i = 0; i < n; i++) y[i] = divided(division, a[i], b[i]);
 }
 
+#define CONVERT(type, expression)   \
+  {                                 \
+    LOOP(y[i] = (type)(expression)) \
+    return;                         \
+  }
+
 #ifndef VD_W
 #define ints_divide divide_slowly
 static void ints_to_floats(const int64_t *a, float *y, int64_t n)
-    CONVERT(float, a[i])
-static void ints_of_floats(const float *a, int64_t *y, int64_t n)
-    CONVERT(int64_t, of_float(a[i]))
+    CONVERT(float, a[i]) static void ints_of_floats(const float *a, int64_t *y,
+                                                    int64_t n)
+        CONVERT(int64_t, of_float(a[i]))
 #else
 
 /* ---- in doubles ---- */
@@ -227,19 +128,18 @@ VF_INLINE vd divided_doubles(bsm_k_ints_division division, vd a, vd b) {
       division == BSM_K_INTS_FLOOR_DIV || division == BSM_K_INTS_REMAINDER
           ? vd_floor(q)
           : vd_trunc(q);
-  const vd y =
-      division == BSM_K_INTS_FMOD || division == BSM_K_INTS_REMAINDER
-          ? vd_fnma(whole, b, a)
-          : whole;
+  const vd y = division == BSM_K_INTS_FMOD || division == BSM_K_INTS_REMAINDER
+                   ? vd_fnma(whole, b, a)
+                   : whole;
   return vd_select(vd_eq(b, vd_set(0)), vd_set(0), y);
 }
 
-#define DIVIDE(division)                                                   \
-  for (; i + VD_W <= n; i += VD_W) {                                       \
-    vd_store_bits(y + i, bits_of(divided_doubles(                          \
-                             division, double_of(vd_load_bits(a + i)),     \
-                             double_of(vd_load_bits(b + i)))));            \
-  }                                                                        \
+#define DIVIDE(division)                                               \
+  for (; i + VD_W <= n; i += VD_W) {                                   \
+    vd_store_bits(y + i, bits_of(divided_doubles(                      \
+                             division, double_of(vd_load_bits(a + i)), \
+                             double_of(vd_load_bits(b + i)))));        \
+  }                                                                    \
   break;
 
 static void divide_small(bsm_k_ints_division division, const int64_t *a,
@@ -308,26 +208,29 @@ static void ints_of_floats(const float *a, int64_t *y, int64_t n) {
 }
 #endif
 
+#include "backend/cpu/kernels/ints/ints_narrow.inl"
+
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
 #define TEXT2(a) #a
 #define TEXT(a) TEXT2(a)
-const bsm_k_ints JOIN(bsm_k_ints_, BSM_K_SUFFIX) = {
-    .name = TEXT(BSM_K_SUFFIX),
-    .binary = ints_binary,
-    .test = ints_test,
-    .divide = ints_divide,
-    .shift_left = ints_shift_left,
-    .shift_right = ints_shift_right,
-    .select = ints_select,
-    .truth = ints_truth,
-    .wrap = ints_wrap,
-    .to_floats = ints_to_floats,
-    .of_floats = ints_of_floats,
-    .to_truth = ints_to_truth,
-    .of_truth = ints_of_truth,
-    .floats_of_truth = floats_of_truth,
-    .truth_of_floats = truth_of_floats,
-    .fill = ints_fill,
-    .load = ints_load,
-    .store = ints_store};
+            const bsm_k_ints
+    JOIN(bsm_k_ints_, BSM_K_SUFFIX) = {.name = TEXT(BSM_K_SUFFIX),
+                                       .binary = ints_binary,
+                                       .test = ints_test,
+                                       .divide = ints_divide,
+                                       .shift_left = ints_shift_left,
+                                       .shift_right = ints_shift_right,
+                                       .select = ints_select,
+                                       .truth = ints_truth,
+                                       .wrap = ints_wrap,
+                                       .to_floats = ints_to_floats,
+                                       .of_floats = ints_of_floats,
+                                       .to_truth = ints_to_truth,
+                                       .of_truth = ints_of_truth,
+                                       .floats_of_truth = floats_of_truth,
+                                       .truth_of_floats = truth_of_floats,
+                                       .fill = ints_fill,
+                                       .load = ints_load,
+                                       .store = ints_store,
+                                       .narrow = ints_narrow};
