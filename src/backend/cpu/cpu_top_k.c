@@ -99,6 +99,18 @@ static bsm_ordered item_of(const top_k *t, const number *row, int64_t i) {
   return (bsm_ordered){t->largest ? ~key : key, i};
 }
 
+/* The first from i on that comes before `last`, or n. */
+static int64_t next_integer(const top_k *t, const number *row, int64_t i,
+                            int64_t last) {
+  const int64_t n = t->n;
+  if (t->largest) {
+    while (i < n && row[i].i <= last) i++;
+  } else {
+    while (i < n && row[i].i >= last) i++;
+  }
+  return i;
+}
+
 /* The first of a row, of which few are wanted. */
 static const bsm_ordered *select_first(const top_k *t, const number *row,
                                        bsm_ordered *items) {
@@ -106,9 +118,14 @@ static const bsm_ordered *select_first(const top_k *t, const number *row,
   for (int64_t i = 0; i < t->k; i++) items[i] = item_of(t, row, i);
   bsm_order_begin(items, k);
   for (int64_t i = t->k; i < t->n; i++) {
-    const double v = row[i].d, last = row[items[0].position].d;
     /* Most come behind the last; equals do, too. */
-    if (!t->integers && (t->largest ? v <= last : v >= last)) continue;
+    if (t->integers) {
+      i = next_integer(t, row, i, row[items[0].position].i);
+      if (i == t->n) break;
+    } else {
+      const double v = row[i].d, last = row[items[0].position].d;
+      if (t->largest ? v <= last : v >= last) continue;
+    }
     const bsm_ordered item = item_of(t, row, i);
     if (item.key < items[0].key) bsm_order_replace(items, k, item);
   }
