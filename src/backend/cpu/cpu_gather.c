@@ -5,6 +5,8 @@
  * The first and the last are one thing: every index tuple picks a slice, copied
  * whole. All indices are checked before anything is written, and again when
  * used: a plan from outside may let the output lie over them. */
+#include <string.h>
+
 #include "backend/cpu/cpu_element.h"
 #include "backend/cpu/cpu_strided.h"
 #include "backend/cpu/kernels/lanes/take.h"
@@ -221,10 +223,18 @@ static void single_unit(void *arg, int64_t unit, int slot) {
     bsm_cpu_cursor c;
     places_of(g, w->indices, t * g->tuples.strides[0], g->tuples.strides[0], n,
               place);
+    const int direction = stride == 1 ? bsm_k_direction(place, n) : 0;
     bsm_cpu_seek(&g->outer, first, &c);
     for (int64_t i = first; i < end; i++) {
-      bsm_k_take(g->element, w->x + c.offset[1] * g->element, 0, place, n,
-                 w->y + (c.offset[0] + t * stride) * g->element, stride);
+      const char *x = w->x + c.offset[1] * g->element;
+      char *y = w->y + (c.offset[0] + t * stride) * g->element;
+      if (direction > 0) {
+        memmove(y, x + place[0] * g->element, (size_t)(n * g->element));
+      } else if (direction < 0) {
+        bsm_k_reverse(g->element, x + place[0] * g->element, n, y);
+      } else {
+        bsm_k_take(g->element, x, 0, place, n, y, stride);
+      }
       bsm_cpu_advance(&g->outer, &c, 1);
     }
   }
@@ -249,17 +259,27 @@ static void slices_unit(void *arg, int64_t unit, int slot) {
   }
 }
 
+/* Whether any of n indices, not more than CHUNK, are outside. */
+static bool are_outside(const gather *g, const char *indices, int64_t offset,
+                        int64_t n) {
+  const int64_t stride = g->elements.strides[2][g->elements.rank - 1];
+  int64_t place[CHUNK];
+  if (g->index_dtype == BSM_DTYPE_INT64 && stride == 1) {
+    return !bsm_k_are_inside((const int64_t *)(const void *)indices + offset, n,
+                             g->size[0]);
+  }
+  return places_of(g, indices, offset, stride, n, place) != 0;
+}
+
 static bsm_status check_elements(const work *w) {
   const gather *g = w->g;
   const bsm_cpu_space *s = &g->elements;
   const int64_t stride = s->strides[2][s->rank - 1], size = g->size[0];
-  int64_t place[CHUNK];
   bsm_cpu_cursor c;
   bsm_cpu_seek(s, 0, &c);
   for (int64_t i = 0; i < s->count;) {
     const int64_t n = bsm_cpu_min(CHUNK, bsm_cpu_row_left(s, &c));
-    const bool bad =
-        size == 0 || places_of(g, w->indices, c.offset[2], stride, n, place);
+    const bool bad = size == 0 || are_outside(g, w->indices, c.offset[2], n);
     for (int64_t j = 0; bad && j < n; j++) {
       const int64_t k = load_index(g, w->indices, c.offset[2] + j * stride);
       if (place_of(k, size) < 0) return bad_index(k, size);
@@ -284,6 +304,10 @@ static void elements_unit(void *arg, int64_t unit, int slot) {
   const bsm_cpu_space *s = &g->elements;
   const int32_t last = s->rank - 1;
   const int64_t end = bsm_cpu_min((unit + 1) * UNIT, s->count);
+  /* Along the last axis, where all lies side by side. */
+  const bool direct = g->index_dtype == BSM_DTYPE_INT64 && g->stride[0] == 1 &&
+                      s->strides[0][last] == 1 && s->strides[1][last] == 0 &&
+                      s->strides[2][last] == 1 && bsm_k_takes(g->element);
   int64_t place[CHUNK];
   bsm_cpu_cursor c;
   (void)slot;
@@ -293,6 +317,14 @@ static void elements_unit(void *arg, int64_t unit, int slot) {
     const int64_t n = bsm_cpu_min(CHUNK, left);
     const char *x = w->x + c.offset[1] * g->element;
     char *y = w->y + c.offset[0] * g->element;
+    if (direct) {
+      bsm_k_take_at(g->element, x,
+                    (const int64_t *)(const void *)w->indices + c.offset[2], n,
+                    g->size[0], y);
+      bsm_cpu_advance(s, &c, n);
+      i += n;
+      continue;
+    }
     places_of(g, w->indices, c.offset[2], s->strides[2][last], n, place);
     if (bsm_k_takes(g->element)) {
       bsm_k_take(g->element, x, s->strides[1][last], place, n, y,

@@ -29,7 +29,8 @@ typedef struct resize {
   int taps; /* 1, 2 or 4 in each dimension */
   int32_t spatial;
   bool channels_last, lines_first;
-  bool halves; /* channels last, of half or bfloat16 */
+  bool doubles; /* a line of planes is an input line, each element twice */
+  bool halves;  /* channels last, of half or bfloat16 */
   bsm_cpu_halves widths;
   bsm_dtype dtype;
   const tap *tables[3]; /* [size][taps] */
@@ -167,6 +168,10 @@ static bsm_status make_line_taps(const bsm_cpu_prepare *p, resize *r) {
       weights[k * n + i] =
           (float)(some == 1 ? from->weight / (double)taps : from->weight);
     }
+  }
+  r->doubles = taps == 1 && n % 2 == 0;
+  for (int64_t i = 0; i < n && r->doubles; i++) {
+    r->doubles = places[i] == i / 2;
   }
   r->line_places = places;
   r->line_weights = weights;
@@ -372,6 +377,10 @@ static void plane_line(const resize *r, const float *x, float *y,
     r->rows->weighted(buffer, x, r->width, lines->offsets, weights,
                       lines->count);
     line = buffer;
+  }
+  if (r->doubles) {
+    bsm_k_double(line, r->size[2] / 2, y);
+    return;
   }
   bsm_k_blend(line, r->line_places, r->line_weights, r->taps, r->size[2], y);
 }

@@ -30,6 +30,47 @@ void bsm_k_take(int64_t element, const void *from, int64_t from_stride,
   }
 }
 
+int bsm_k_direction(const int64_t *place, int64_t n) {
+  const uint64_t step = n > 1 ? (uint64_t)place[1] - (uint64_t)place[0] : 0;
+  uint64_t other = 0;
+  for (int64_t i = 1; i < n; i++) {
+    other |= ((uint64_t)place[i] - (uint64_t)place[i - 1]) ^ step;
+  }
+  return other ? 0 : step == 1 ? 1 : step + 1 == 0 ? -1 : 0;
+}
+
+#define REVERSE(type)                             \
+  {                                               \
+    const type *x = from;                         \
+    type *y = to;                                 \
+    for (int64_t i = 0; i < n; i++) y[i] = x[-i]; \
+    return;                                       \
+  }
+
+void bsm_k_reverse(int64_t element, const void *from, int64_t n, void *to) {
+  switch (element) {
+    case 1:
+      REVERSE(uint8_t)
+    case 2:
+      REVERSE(uint16_t)
+    case 4:
+      REVERSE(uint32_t)
+    default:
+      REVERSE(uint64_t)
+  }
+}
+
+/* What is added to is below 0 or beyond twice the size where one is outside. */
+bool bsm_k_are_inside(const int64_t *index, int64_t n, int64_t size) {
+  const uint64_t from = (uint64_t)size;
+  uint64_t outside = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const uint64_t k = (uint64_t)index[i] + from;
+    outside |= k | (2 * from - 1 - k);
+  }
+  return outside >> 63 == 0;
+}
+
 #define PUT(type)                                                     \
   {                                                                   \
     const type *x = from;                                             \
@@ -73,6 +114,39 @@ void bsm_k_add_at(const float *from, int64_t from_stride, const int64_t *place,
   }
 PLACES(bsm_k_places_i64, int64_t)
 PLACES(bsm_k_places_i32, int32_t)
+
+#define TAKE_AT(type)                                 \
+  {                                                   \
+    const type *x = from;                             \
+    type *y = to;                                     \
+    for (int64_t i = 0; i < n; i++) {                 \
+      int64_t k = index[i];                           \
+      k += (k >> 63) & size;                          \
+      y[i] = x[(uint64_t)k < (uint64_t)size ? k : 0]; \
+    }                                                 \
+    return;                                           \
+  }
+
+void bsm_k_take_at(int64_t element, const void *from, const int64_t *index,
+                   int64_t n, int64_t size, void *to) {
+  switch (element) {
+    case 1:
+      TAKE_AT(uint8_t)
+    case 2:
+      TAKE_AT(uint16_t)
+    case 4:
+      TAKE_AT(uint32_t)
+    default:
+      TAKE_AT(uint64_t)
+  }
+}
+
+void bsm_k_double(const float *x, int64_t n, float *y) {
+  for (int64_t i = 0; i < n; i++) {
+    y[2 * i] = x[i];
+    y[2 * i + 1] = x[i];
+  }
+}
 
 void bsm_k_blend(const float *x, const int32_t *place, const float *weight,
                  int taps, int64_t n, float *y) {
