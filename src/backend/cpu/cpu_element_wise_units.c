@@ -77,9 +77,9 @@ static void select_values(const machine *m, const bsm_cpu_ew_instruction *in,
 
 /* Tells that an integer of a block is divided by zero. */
 static void look_for_zero(const machine *m, const int64_t *b, int64_t n) {
-  int64_t zeros = 0;
-  for (int64_t i = 0; i < n; i++) zeros += b[i] == 0;
-  if (zeros && m->w->by_zero) {
+  uint8_t *truth = (uint8_t *)m->operand[2]; /* nothing is there yet */
+  m->e->base.elements.ints->to_truth(b, truth, n);
+  if (n > 0 && memchr(truth, 0, (size_t)n) && m->w->by_zero) {
     atomic_store_explicit(m->w->by_zero, true, memory_order_relaxed);
   }
 }

@@ -63,7 +63,7 @@ static bool is_summed(int32_t operation) {
   return operation == BSM_REDUCE_SUM || operation == BSM_REDUCE_AVG;
 }
 
-/* Truth values are counted; the extremes of 64 bits have vectors in blocks. */
+/* Truth values are only counted. */
 static bool has_integer_rows(const reduce *r) {
   const bsm_cpu_space *d = &r->reduced;
   if (r->accumulate != BSM_CPU_I64 || d->rank != 1 || d->strides[1][0] != 1 ||
@@ -72,7 +72,7 @@ static bool has_integer_rows(const reduce *r) {
   }
   if (r->operation == BSM_REDUCE_SUM) return true;
   return (r->operation == BSM_REDUCE_MAX || r->operation == BSM_REDUCE_MIN) &&
-         r->from != BSM_DTYPE_BOOL && r->from != BSM_DTYPE_INT64;
+         r->from != BSM_DTYPE_BOOL;
 }
 
 static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
@@ -339,6 +339,28 @@ static void truth_unit(void *arg, int64_t unit, int slot) {
 
 /* ---- run: rows of integers ---- */
 
+#define BESIDE                                                  \
+  128 /* elements that are compared with as many others at once \
+       */
+
+/* The greatest or the least of a row, which few instruction sets find among
+ * neighbours. */
+static int64_t extreme_row(const reduce *r, bsm_k_lanes_op op, const int64_t *x,
+                           int64_t n) {
+  int64_t most[BESIDE], at = BESIDE;
+  if (n < 2 * BESIDE) return bsm_k_row_i64(op, x, n);
+  memcpy(most, x, sizeof(most));
+  for (; at + BESIDE <= n; at += BESIDE) {
+    r->base.elements.ints->binary(
+        op == BSM_K_LANES_MAX ? BSM_K_INTS_MAX : BSM_K_INTS_MIN, most, x + at,
+        most, BESIDE);
+  }
+  const int64_t first = bsm_k_row_i64(op, most, BESIDE);
+  if (at == n) return first;
+  const int64_t pair[2] = {first, bsm_k_row_i64(op, x + at, n - at)};
+  return bsm_k_row_i64(op, pair, 2);
+}
+
 static int64_t reduce_integers(const reduce *r, const void *x, int64_t n) {
   const bsm_k_lanes_op op = r->operation == BSM_REDUCE_SUM   ? BSM_K_LANES_SUM
                             : r->operation == BSM_REDUCE_MAX ? BSM_K_LANES_MAX
@@ -355,7 +377,8 @@ static int64_t reduce_integers(const reduce *r, const void *x, int64_t n) {
     case BSM_DTYPE_INT32:
       return bsm_k_row_i32(op, x, n);
     default:
-      return bsm_k_row_i64(op, x, n);
+      return op == BSM_K_LANES_SUM ? bsm_k_row_i64(op, x, n)
+                                   : extreme_row(r, op, x, n);
   }
 }
 
