@@ -473,9 +473,15 @@ static void test_division_by_zero(void **state) {
                                              .a = divides_one,
                                              .b = 0,
                                              .dtype = (int32_t)dtype}}};
-    assert_null(harness_run(&h, bsm_isa_detect(), 2));
-    store_text(dtype, b + (size_t)ZERO * bsm_dtype_size(dtype), "0");
     bsm_status st = harness_run(&h, bsm_isa_detect(), 2);
+    if (bsm_status_code(st) == BSM_UNSUPPORTED) {
+      bsm_status_free(st);
+      harness_free(&h);
+      continue;
+    }
+    assert_null(st);
+    store_text(dtype, b + (size_t)ZERO * bsm_dtype_size(dtype), "0");
+    st = harness_run(&h, bsm_isa_detect(), 2);
     if (dtype == BSM_DTYPE_FLOAT) {
       assert_null(st);
     } else {
