@@ -351,6 +351,7 @@ static void test_planar(void **state) {
                        : 1;
       if (used && s.size[d] + s.pre[d] + s.post[d] < span) s.size[d] = span;
     }
+    if (i % 6 == 1) s.co = 8 * rng_range(&r, 1, 7); /* half a panel is left */
     assert_true(run_shape(&s, false, &r));
   }
 }

@@ -17,11 +17,14 @@
 #define PANELS 1
 #define PIXELS 1
 #endif
+/* Pixels of a tile of the last columns, where they are one vector of a panel's
+ * two. */
+#define NARROW (VF_W == 8 ? 12 : PIXELS)
 
 /* Bias and clamp of the tile at pixel p, columns c .. c + n - 1; `whole`: they
  * fill its vectors. */
 VF_INLINE void finish_columns(const bsm_k_planar_args *t,
-                              vf acc[PIXELS][PANELS * PV], const int pixels,
+                              vf acc[NARROW][PANELS * PV], const int pixels,
                               const int vectors, int64_t p, int64_t c,
                               int64_t n, const int whole) {
   const vf lo = vf_set(t->lo), hi = vf_set(t->hi);
@@ -52,7 +55,7 @@ VF_INLINE void finish_columns(const bsm_k_planar_args *t,
   }
 }
 
-VF_INLINE void finish(const bsm_k_planar_args *t, vf acc[PIXELS][PANELS * PV],
+VF_INLINE void finish(const bsm_k_planar_args *t, vf acc[NARROW][PANELS * PV],
                       const int pixels, const int vectors, int64_t p, int64_t c,
                       int64_t n) {
   if (VF_W > 1 && n >= vectors * VF_W) {
@@ -79,7 +82,7 @@ VF_INLINE void tile(const bsm_k_planar_args *t, const int stride,
                     const int pixels, const int vectors, int64_t p, int64_t c) {
   const float *panel = t->w + c / PANEL * t->w_panel;
   const int64_t step = t->maps * PANEL, x_tap = t->x_tap, taps = t->taps;
-  vf acc[PIXELS][PANELS * PV];
+  vf acc[NARROW][PANELS * PV];
   if (t->fetches) fetch(t, pixels, vectors, p, c);
   UNROLL
   for (int i = 0; i < pixels; i++) {
@@ -108,19 +111,28 @@ VF_INLINE void tile(const bsm_k_planar_args *t, const int stride,
       }
     }
   }
+  if (VF_W == 8 && vectors == 1) { /* they fill it */
+    finish_columns(t, acc, pixels, vectors, p, c, VF_W, 1);
+    return;
+  }
   finish(t, acc, pixels, vectors, p, c, t->columns - c);
 }
 
 /* All pixels of some columns. The last tile goes back over pixels that were
  * computed before, which gives them the same values again. */
+VF_INLINE void whole_tiles(const bsm_k_planar_args *t, const int stride,
+                           const int pixels, const int vectors, int64_t c) {
+  const int64_t last = t->pixels - pixels;
+  for (int64_t p = 0; p < t->pixels; p += pixels) {
+    tile(t, stride, pixels, vectors, p < last ? p : last, c);
+  }
+}
+
 VF_INLINE void columns(const bsm_k_planar_args *t, const int stride,
                        const int vectors, int64_t c) {
   int64_t p = 0;
   if (t->pixels >= PIXELS) {
-    const int64_t last = t->pixels - PIXELS;
-    for (; p < t->pixels; p += PIXELS) {
-      tile(t, stride, PIXELS, vectors, p < last ? p : last, c);
-    }
+    whole_tiles(t, stride, PIXELS, vectors, c);
     return;
   }
 #if PIXELS > 4
@@ -132,6 +144,10 @@ VF_INLINE void columns(const bsm_k_planar_args *t, const int stride,
 VF_INLINE void row(const bsm_k_planar_args *t, const int stride) {
   int64_t c = 0;
   for (; t->columns - c > (PANELS - 1) * PANEL; c += PANELS * PANEL) {
+    if (VF_W == 8 && t->columns - c == VF_W && t->pixels >= NARROW) {
+      whole_tiles(t, stride, NARROW, 1, c);
+      return;
+    }
     columns(t, stride, PANELS * PV, c);
   }
   if (c < t->columns) columns(t, stride, PV, c);
@@ -146,7 +162,6 @@ static void row_2(const bsm_k_planar_args *t) {
 static void row_4(const bsm_k_planar_args *t) {
   row(t, 4);
 }
-
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
 #define TEXT2(a) #a
