@@ -103,6 +103,27 @@ static void test_pixels(void **state) {
   }
 }
 
+/* Pixels that become planes: of so few that threads share lines of one. */
+static void test_planes(void **state) {
+  harness_rng r = {61};
+  (void)state;
+  suite_needs(BSM_STEP_COPY);
+  for (int i = 0; i < 8; i++) {
+    const int64_t maps = (int64_t[]){8, 24, 65, 130}[i % 4];
+    const int64_t width = (int64_t[]){4100, 1021}[i / 4];
+    const bsm_dims d = dims_of(4, 1, maps, 3, width);
+    const int64_t pixels[] = {3 * maps * width, 1, maps * width, maps};
+    const int64_t planes[] = {3 * maps * width, 3 * width, width, 1};
+    harness h;
+    harness_init(&h, BSM_STEP_COPY);
+    add_input(&h, BSM_DTYPE_FLOAT, d, pixels);
+    random_bytes(&h, &r);
+    add_output(&h, BSM_DTYPE_FLOAT, d, planes);
+    harness_run_all(&h, compare_copy, NULL);
+    harness_free(&h);
+  }
+}
+
 static void compare_cast(harness *h, uint32_t isa, void *arg) {
   const float *y = h->outputs[0];
   (void)isa;
@@ -409,6 +430,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_copy),
       cmocka_unit_test(test_pixels),
+      cmocka_unit_test(test_planes),
       cmocka_unit_test(test_casting_copy),
       cmocka_unit_test(test_fill),
       cmocka_unit_test(test_pad),

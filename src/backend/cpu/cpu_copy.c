@@ -22,8 +22,9 @@ typedef enum mode { STRIDED, TRANSPOSE, CONVERT, CONVERT_BLOCKS } mode;
 typedef struct squares {
   bsm_cpu_space outer;
   int64_t rows, columns, x_stride, y_stride;
-  /* A unit is a block of rows of one square, or several small squares. */
-  int64_t block_rows, row_blocks, count;
+  /* A unit is a block of rows and columns of one square, or several small
+   * squares. */
+  int64_t block_rows, row_blocks, block_columns, column_blocks, count;
 } squares;
 
 /* Conversion of blocks: all of the space below one element. */
@@ -59,6 +60,23 @@ static int32_t transposed_dimension(const bsm_cpu_space *s) {
   return -1;
 }
 
+/* Cuts columns of squares of so few rows that threads would have nothing to do.
+ */
+static void cut_columns(int threads, squares *q) {
+  const int64_t units = q->outer.count * q->row_blocks;
+  const int64_t rows = bsm_cpu_min(q->rows, q->block_rows);
+  const int64_t parts = rows * q->columns / (UNIT / 4);
+  q->block_columns = q->columns;
+  if (threads > 1 && q->count == 1 && units < BLOCKS * (int64_t)threads) {
+    const int64_t want = bsm_cpu_div_up(BLOCKS * (int64_t)threads, units);
+    const int64_t cut = bsm_cpu_max(1, bsm_cpu_min(want, parts));
+    q->block_columns = bsm_cpu_max(
+        1, bsm_cpu_round_up(bsm_cpu_div_up(q->columns, cut), TRANSPOSE_ROWS));
+  }
+  q->column_blocks =
+      bsm_cpu_max(1, bsm_cpu_div_up(q->columns, q->block_columns));
+}
+
 /* Splits the space into squares of dimension `row` and the last one. */
 static void prepare_squares(const bsm_cpu_space *s, int32_t row, int threads,
                             squares *q) {
@@ -80,6 +98,7 @@ static void prepare_squares(const bsm_cpu_space *s, int32_t row, int threads,
   q->row_blocks = bsm_cpu_div_up(q->rows, q->block_rows);
   q->count =
       q->row_blocks > 1 ? 1 : bsm_cpu_max(1, UNIT / 4 / (q->rows * q->columns));
+  cut_columns(threads, q);
 }
 
 /* Pieces of the space, loaded as if they were a row. */
@@ -204,17 +223,22 @@ static void transpose_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const copy *c = w->c;
   const squares *q = c->squares;
+  const int64_t parts = q->row_blocks * q->column_blocks;
   const int64_t row = unit % q->row_blocks * q->block_rows;
-  const int64_t first = unit / q->row_blocks * q->count;
+  const int64_t column = unit % parts / q->row_blocks * q->block_columns;
+  const int64_t first = unit / parts * q->count;
   const int64_t end = bsm_cpu_min(first + q->count, q->outer.count);
   bsm_cpu_cursor at;
   (void)slot;
   bsm_cpu_seek(&q->outer, first, &at);
   for (int64_t i = first; i < end; i++) {
     bsm_cpu_transpose(
-        c->rows, c->element, w->x + (at.offset[1] + row) * c->element,
-        q->x_stride, w->y + (at.offset[0] + row * q->y_stride) * c->element,
-        q->y_stride, bsm_cpu_min(q->block_rows, q->rows - row), q->columns);
+        c->rows, c->element,
+        w->x + (at.offset[1] + row + column * q->x_stride) * c->element,
+        q->x_stride,
+        w->y + (at.offset[0] + row * q->y_stride + column) * c->element,
+        q->y_stride, bsm_cpu_min(q->block_rows, q->rows - row),
+        bsm_cpu_min(q->block_columns, q->columns - column));
     bsm_cpu_advance(&q->outer, &at, 1);
   }
 }
@@ -248,7 +272,8 @@ static bsm_status run(const bsm_prepared_step *prepared, const bsm_run *r) {
   if (c->mode == TRANSPOSE) {
     const squares *q = c->squares;
     bsm_cpu_parallel(r, c->base.slots,
-                     bsm_cpu_div_up(q->outer.count, q->count) * q->row_blocks,
+                     bsm_cpu_div_up(q->outer.count, q->count) * q->row_blocks *
+                         q->column_blocks,
                      transpose_unit, &w);
   } else if (c->mode == CONVERT_BLOCKS) {
     const blocks *b = c->blocks;
