@@ -22,11 +22,11 @@
 #define MAX_ARRAYS 64
 
 static const char *const models[] = {
-    "cnn",           "cnn_core", "attention",  "attention_core", "nested",
-    "sizes",         "branches", "loops",      "sizes_core",     "data",
-    "ops",           "ops_core", "state",      "state_core",     "marks",
-    "recurrent",     "numbers",  "autocast",   "autocast_core",  "training",
-    "training_core", "truths",   "truths_core"};
+    "cnn",           "cnn_core", "attention",   "attention_core", "nested",
+    "sizes",         "branches", "loops",       "sizes_core",     "data",
+    "ops",           "ops_core", "state",       "state_core",     "marks",
+    "recurrent",     "numbers",  "autocast",    "autocast_core",  "training",
+    "training_core", "truths",   "truths_core", "grids"};
 
 static void check(bsm_status status, const char *what) {
   if (!status) return;

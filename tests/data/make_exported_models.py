@@ -266,6 +266,17 @@ class Truths(nn.Module):
                 m.clone().fill_(False), (i > 2) | False)
 
 
+class Grids(nn.Module):
+    """float64 on a grid of float32: whether results are such, exactly."""
+
+    def forward(self, x, scale, zero):
+        y = torch.fake_quantize_per_tensor_affine(x, 0.05, 3, -128, 127)
+        z = torch.fake_quantize_per_tensor_affine(x, scale, zero, -8, 7)
+        c = torch.fake_quantize_per_channel_affine(
+            x, scale.expand(3), zero.expand(3), 0, -8, 7)
+        return (y, z, c, *(v == v.float().double() for v in (y, z, c)))
+
+
 def rand(*shape):
     return torch.randn(*shape)
 
@@ -314,6 +325,9 @@ MODELS = {
     "recurrent": (Recurrent, None, {}, [(rand(2, 6, 4),)], False),
     "training": (Training, None, {},
                  [(rand(3, 4), torch.tensor([2, 6, 2]))], True),
+    "grids": (Grids, None, {},
+              [(rand(3, 8).double(), torch.tensor(0.3),
+                torch.tensor(1, dtype=torch.int32))], False),
     "truths": (Truths, None, {},
                [(torch.tensor([True, False]), torch.tensor([3, 2]), rand(2))],
                True),

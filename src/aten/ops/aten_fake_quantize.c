@@ -14,6 +14,7 @@ typedef struct grid {
   double low, high;
   bool floating_zero; /* is added before rounding */
   bool wide;          /* float64 */
+  bool ends_narrow;   /* results are rounded to float32 all the same */
   bool by_int64;      /* what int64 does not hold becomes the lowest */
 } grid;
 
@@ -30,7 +31,8 @@ static double fake_quantize(const grid *g, double x, double scale,
   }
   if (g->by_int64 && !(q < 0x1p63)) q = g->low;
   q = fmin(fmax(q, g->low), g->high) - zero;
-  return g->wide ? q * scale : (double)((float)q * (float)scale);
+  if (g->wide) return g->ends_narrow ? (double)(float)(q * scale) : q * scale;
+  return (double)((float)q * (float)scale);
 }
 
 /* The zero points of `channels` are checked: none where they are tensors. */
@@ -114,7 +116,8 @@ static bsm_status read_grid(bsm_op_ctx *cx, const bsm_ivalue *args,
               .inner = bsm_tensor_numel(x),
               .low = op_double(&args[last]),
               .high = op_double(&args[last + 1]),
-              .wide = x->dtype == BSM_DTYPE_DOUBLE};
+              .wide = x->dtype == BSM_DTYPE_DOUBLE,
+              .ends_narrow = variant != PER_CHANNEL};
   if (variant != PER_CHANNEL) {
     BSM_TRY(read_one(cx, &args[SCALE], false, &g->scale));
     BSM_TRY(read_one(cx, &args[ZERO], true, &g->zero));

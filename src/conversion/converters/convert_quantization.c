@@ -70,7 +70,12 @@ static bsm_status convert_fake_quantize(bsm_conversion_ctx *ctx,
   bsm_layer *dequantize =
       bsm_network_add_dequantize(ctx->net, q, bsm_emit_cast(ctx, scale, wide),
                                  zero, (int32_t)axis, x->dtype);
-  return bsm_emit_output(ctx, node, 0, bsm_emit(ctx, dequantize));
+  bsm_itensor *y = bsm_emit(ctx, dequantize);
+  /* Per tensor, PyTorch has scales of float32 and gives such numbers. */
+  if (!channels && x->dtype == BSM_DTYPE_DOUBLE) {
+    y = bsm_emit_cast(ctx, bsm_emit_cast(ctx, y, BSM_DTYPE_FLOAT), x->dtype);
+  }
+  return bsm_emit_output(ctx, node, 0, y);
 }
 
 /* ---- quantized_decomposed ---- */

@@ -258,6 +258,21 @@ def modes(m):
         m.case("aten::mode", torch.tensor(worst) // step, 0)
 
 
+def wide_grids(m):
+    x = (m.rand((4, 6)) * 9).to(m.f8)
+    for scale, zero, low, high in ((0.05, -4, -128, 127), (1 / 3, 1, -8, 7),
+                                   (0.017, 16, -32768, 32767)):
+        m.case("aten::fake_quantize_per_tensor_affine", x, scale, zero, low,
+               high)
+        m.case("aten::fake_quantize_per_tensor_affine.tensor_qparams", x,
+               torch.tensor(scale), torch.tensor(zero, dtype=torch.int32), low,
+               high)
+        m.case("aten::fake_quantize_per_channel_affine", x,
+               torch.full((4,), scale), torch.full((4,), zero,
+                                                   dtype=torch.int32), 0, low,
+               high)
+
+
 def no_maps(m):
     case, rand = m.case, m.rand
     x, w = rand((2, 0, 5, 5)), rand((3, 0, 3, 3))
@@ -293,3 +308,4 @@ def add(m):
     modes(m)
     no_maps(m)
     true_alpha(m)
+    wide_grids(m)
