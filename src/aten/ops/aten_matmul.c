@@ -347,6 +347,17 @@ static bsm_status combine(bsm_op_ctx *cx, bsm_tensor *c, bsm_tensor *p,
 
 enum { ADD_MM, ADD_BADDBMM, ADD_ADDBMM, ADD_MV, ADD_R };
 
+/* Casts tensors to the dtype of all; the first one only where it is not the
+ * result, too. */
+static bsm_status promote_all(bsm_op_ctx *cx, bool first, bsm_tensor **c,
+                              bsm_tensor **a, bsm_tensor **b) {
+  bsm_tensor *all[] = {*c, *a, *b};
+  const bsm_dtype common = bsm_op_result_type(all, 3);
+  if (first) BSM_TRY(bsm_op_cast(cx, *c, common, c));
+  BSM_TRY(bsm_op_cast(cx, *a, common, a));
+  return bsm_op_cast(cx, *b, common, b);
+}
+
 /* addmm(self, mat1, mat2, *, beta, alpha) and its family */
 static bsm_status op_addmm(OP_PARAMS) {
   bsm_tensor *c = op_tensor(&args[0]), *a = op_tensor(&args[1]),
@@ -380,6 +391,7 @@ static bsm_status op_addmm(OP_PARAMS) {
     case ADD_R:
       BSM_TRY(need_rank(a, 1, "addr: Expected 1-D argument vec1"));
       BSM_TRY(need_rank(b, 1, "addr: Expected 1-D argument vec2"));
+      BSM_TRY(promote_all(cx, !(self->flags & BSM_ATEN_INPLACE), &c, &a, &b));
       BSM_TRY(bsm_op_unsqueeze(cx, a, 1, &a));
       BSM_TRY(bsm_op_mul(cx, a, b, &p));
       break;

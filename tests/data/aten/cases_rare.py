@@ -273,6 +273,15 @@ def wide_grids(m):
                high)
 
 
+def mixed_addr(m):
+    i, x = torch.tensor([1, 4]), m.rand((2,))
+    for args in ((i, i, x), (m.rand((2, 2)), i, i), (i.int(), i, x),
+                 (x.half(), x, x), (i > 2, i, i), (x.to(m.f8), x, i)):
+        m.case("aten::addr", *args)
+        m.case("aten::addr", *args, beta=3, alpha=-1)
+    m.case("aten::addr_", torch.ones((2, 2), dtype=m.i4), i, x)
+
+
 def no_maps(m):
     case, rand = m.case, m.rand
     x, w = rand((2, 0, 5, 5)), rand((3, 0, 3, 3))
@@ -309,3 +318,4 @@ def add(m):
     no_maps(m)
     true_alpha(m)
     wide_grids(m)
+    mixed_addr(m)
