@@ -291,10 +291,10 @@ static bsm_status check_args(const bsm_aten_op *op, const bsm_ivalue *args,
     arg_type type;
     p = scan_type(p, &type);
     if (i >= n_args) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT, "missing argument %zu", i);
+      return BSM_FAIL(BSM_UNSUPPORTED, "missing argument %zu", i);
     }
     if (!arg_fits(&type, &args[i], passes, meta)) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+      return BSM_FAIL(BSM_UNSUPPORTED,
                       "argument %zu has a value of the wrong type (%s)", i,
                       bsm_iv_tag_name(args[i].tag));
     }
@@ -306,8 +306,7 @@ static bsm_status check_args(const bsm_aten_op *op, const bsm_ivalue *args,
     p = skip_name(p);
   }
   if (i < n_args && !varargs) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "%zu arguments, expected %zu", n_args,
-                    i);
+    return BSM_FAIL(BSM_UNSUPPORTED, "%zu arguments, expected %zu", n_args, i);
   }
   for (; i < n_args; i++) {
     const arg_type any = {KIND_ANY, true, false, false};
@@ -378,7 +377,7 @@ bsm_status bsm_aten_check_call(const bsm_aten_op *op, const bsm_ivalue *args,
   }
   const int returns = return_count(end);
   if (returns < 0 || (size_t)returns != n_outs) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(BSM_UNSUPPORTED,
                     "%zu results asked of an op with %d, in %s", n_outs,
                     returns, op->schema);
   }
@@ -474,7 +473,7 @@ static bsm_status call(bsm_op_ctx *cx, const bsm_aten_table *table,
   BSM_TRY_NOTE(check_args(op, args, n_args, &meta, &end), "in %s", op->schema);
   const int returns = return_count(end);
   if (returns >= 0 && (size_t)returns != n_outs) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(BSM_UNSUPPORTED,
                     "%zu results asked of an op with %d, in %s", n_outs,
                     returns, op->schema);
   }

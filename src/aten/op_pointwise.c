@@ -157,8 +157,12 @@ static bsm_status choose_common(const bsm_pointwise *pw, bsm_tensor *const *in,
                      : integral(*common)           ? pw->i != NULL
                                                    : pw->f != NULL;
   if (!known) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "\"%s\" not implemented for '%s'",
-                    pw->name, bsm_op_type_name(*common));
+    /* PyTorch has some for complex numbers that we lack; of other dtypes it has
+     * what we have. */
+    const bool lacking = bsm_dtype_is_complex(*common);
+    return BSM_FAIL(lacking ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
+                    "\"%s\" not implemented for '%s'", pw->name,
+                    bsm_op_type_name(*common));
   }
   return BSM_OK;
 }

@@ -414,8 +414,7 @@ static bsm_status no_match(const bsm_match_call *call,
     bsm_text_printf(&text, "\n  and %zu more", count - SHOWN);
   }
   if (text.failed) return BSM_FAIL_OOM();
-  return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                  "no overload of %s fits the arguments %s",
+  return BSM_FAIL(BSM_UNSUPPORTED, "no overload of %s fits the arguments %s",
                   count ? candidates[0]->name : "the operator", text.data);
 }
 

@@ -103,7 +103,7 @@ BSM_NODISCARD bsm_status bsm_schema_match_one(const bsm_match_call *call,
                                               bsm_schema_match *out,
                                               bool *matched);
 
-/* The whole algorithm over `candidates`, in their order. BSM_INVALID_ARGUMENT
+/* The whole algorithm over `candidates`, in their order. BSM_UNSUPPORTED
  * when none fits: the message lists every candidate with the reason. */
 BSM_NODISCARD bsm_status bsm_schema_match_overloads(
     const bsm_match_call *call, const bsm_schema *const *candidates,

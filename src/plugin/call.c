@@ -34,7 +34,7 @@ bsm_status bsm_call_shape(bsm_call *call, const bsm_layer_plugin *layer) {
   BSM_TRY(bsm_call_do(call, layer->shape));
   for (size_t i = 0; i < call->output_count; i++) {
     if (call->outputs[i].dims.rank < 0) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+      return BSM_FAIL(BSM_UNSUPPORTED,
                       "the shape function of plug-in layer %s did not set "
                       "output %zu",
                       call->what, i);
@@ -60,11 +60,10 @@ bsm_status bsm_call_workspace_size(bsm_call *call,
 static void wrong(bsm_call *call, size_t i, const char *wanted) {
   bsm_status status =
       i < call->arg_count
-          ? BSM_FAIL(BSM_INVALID_ARGUMENT, "argument %zu of %s is not %s", i,
+          ? BSM_FAIL(BSM_UNSUPPORTED, "argument %zu of %s is not %s", i,
                      call->what, wanted)
-          : BSM_FAIL(BSM_INVALID_ARGUMENT,
-                     "argument %zu of %s was read; it has %zu", i, call->what,
-                     call->arg_count);
+          : BSM_FAIL(BSM_UNSUPPORTED, "argument %zu of %s was read; it has %zu",
+                     i, call->what, call->arg_count);
   if (call->error) {
     bsm_status_free(status);
   } else {
@@ -185,7 +184,7 @@ const void *bsm_call_params(const bsm_call *call, size_t *size) {
 /* ---- outputs ---- */
 
 static bsm_status no_output(const bsm_call *call, size_t i) {
-  return BSM_FAIL(BSM_OUT_OF_RANGE, "output %zu of %s, which has %zu", i,
+  return BSM_FAIL(BSM_UNSUPPORTED, "output %zu of %s, which has %zu", i,
                   call->what, call->output_count);
 }
 
@@ -194,13 +193,13 @@ bsm_status bsm_call_set_output(bsm_call *call, size_t i, bsm_dtype dtype,
   int64_t n;
   if (i >= call->output_count) return no_output(call, i);
   if (call->phase == BSM_CALL_RUN) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(BSM_UNSUPPORTED,
                     "outputs of %s are set by its shape function", call->what);
   }
   if (dims.rank < 0 || dims.rank > BSM_MAX_RANK || !bsm_dims_numel(dims, &n) ||
       !bsm_dtype_size(dtype)) {
     return BSM_FAIL(
-        BSM_INVALID_ARGUMENT, "output %zu of %s has dtype %s and dims %s", i,
+        BSM_UNSUPPORTED, "output %zu of %s has dtype %s and dims %s", i,
         call->what, bsm_dtype_name(dtype),
         dims.rank < 0 || dims.rank > BSM_MAX_RANK ? "of a wrong rank"
                                                   : bsm_dims_str(dims));
@@ -235,7 +234,7 @@ void bsm_call_parallel(const bsm_call *call, size_t count,
 static bsm_status set_result(bsm_call *call, size_t i, bsm_ivalue value) {
   if (i >= call->output_count) return no_output(call, i);
   if (call->phase != BSM_CALL_EVALUATE) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(BSM_UNSUPPORTED,
                     "%s: only evaluators return values that are no tensors",
                     call->what);
   }

@@ -22,7 +22,7 @@ static bsm_status evaluate(bsm_op_ctx *cx, const plugin_op *self,
   BSM_TRY(bsm_call_do(call, self->evaluator->evaluate));
   for (size_t i = 0; i < call->output_count; i++) {
     if (call->outputs[i].dims.rank < 0) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+      return BSM_FAIL(BSM_UNSUPPORTED,
                       "the evaluator of %s did not give result %zu", call->what,
                       i);
     }

@@ -148,7 +148,7 @@ static bsm_status match(bsm_script_emitter *e, bsm_code_pos pos,
   bsm_match_call call = {e->cx->types, e->arena, args->args, args->count};
   bool any;
   bsm_status status = bsm_schema_match_overloads(&call, candidates, count, out);
-  if (bsm_status_code(status) != BSM_INVALID_ARGUMENT) return status;
+  if (bsm_status_code(status) != BSM_UNSUPPORTED) return status;
   bsm_status again = read_as_floats(e, pos, args, &any);
   if (!again && any) {
     again = bsm_schema_match_overloads(&call, candidates, count, out);

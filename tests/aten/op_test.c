@@ -104,25 +104,143 @@ static void test_wrong_arguments(void **state) {
   const float v[] = {1, 2};
   bsm_ivalue t = bsm_iv_tensor(floats(f, v, (bsm_dims){1, {2}})), out[2];
   const bsm_ivalue number[] = {bsm_iv_int(1)};
-  expect_failure(call(f, "aten::relu", number, 1, out, 1), BSM_INVALID_ARGUMENT,
+  expect_failure(call(f, "aten::relu", number, 1, out, 1), BSM_UNSUPPORTED,
                  "wrong type");
-  expect_failure(call(f, "aten::relu", number, 0, out, 1), BSM_INVALID_ARGUMENT,
+  expect_failure(call(f, "aten::relu", number, 0, out, 1), BSM_UNSUPPORTED,
                  "missing argument");
   const bsm_ivalue two[] = {t, t};
-  expect_failure(call(f, "aten::relu", two, 2, out, 1), BSM_INVALID_ARGUMENT,
+  expect_failure(call(f, "aten::relu", two, 2, out, 1), BSM_UNSUPPORTED,
                  "expected 1");
-  expect_failure(call(f, "aten::relu", &t, 1, out, 2), BSM_INVALID_ARGUMENT,
+  expect_failure(call(f, "aten::relu", &t, 1, out, 2), BSM_UNSUPPORTED,
                  "2 results asked");
   const bsm_ivalue null_tensor = bsm_iv_tensor(NULL);
   expect_failure(call(f, "aten::relu", &null_tensor, 1, out, 1),
-                 BSM_INVALID_ARGUMENT, "wrong type");
+                 BSM_UNSUPPORTED, "wrong type");
   bsm_list *mixed;
   ok(bsm_list_new(&f->arena, NULL, 2, &mixed));
   mixed->items[0] = t;
   mixed->items[1] = bsm_iv_int(3);
   const bsm_ivalue cat[] = {bsm_iv_list(mixed), bsm_iv_int(0)};
-  expect_failure(call(f, "aten::cat", cat, 2, out, 1), BSM_INVALID_ARGUMENT,
+  expect_failure(call(f, "aten::cat", cat, 2, out, 1), BSM_UNSUPPORTED,
                  "wrong type (List)");
+}
+
+static bsm_tensor *ones(fixture *f, int32_t rank) {
+  const float one = 1;
+  bsm_dims dims = {rank, {0}};
+  for (int32_t i = 0; i < rank; i++) dims.d[i] = 1;
+  return floats(f, &one, dims);
+}
+
+/* `n` is beyond a limit of ours, or (`bad`) what PyTorch refuses. */
+static void test_own_limits(void **state) {
+  static const struct {
+    const char *name;
+    int rank, tensor_at, count; /* of the arguments, all of them numbers */
+    int64_t n, bad;
+  } rows[] = {
+      {"aten::tensor_split.sections", 1, 0, 3, 2000000, 0},
+      {"aten::polygamma", 1, 1, 2, 200000, -1},
+      {"aten::mvlgamma", 1, 0, 2, 200000, 0},
+      {"aten::pixel_shuffle", 3, 0, 2, 1 << 16, 0},
+      {"aten::adaptive_avg_pool1d", 3, 0, 2, INT64_C(1) << 32, -1},
+      {"aten::combinations", 1, 0, 3, 100, -1},
+  };
+  fixture *f = *state;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    for (int bad = 0; bad < 2; bad++) {
+      const bsm_ivalue n = bsm_iv_int(bad ? rows[i].bad : rows[i].n);
+      bsm_ivalue args[3] = {n, n, bsm_iv_int(0)}, out;
+      args[rows[i].tensor_at] = bsm_iv_tensor(ones(f, rows[i].rank));
+      if (i == 4) ok(bsm_iv_int_list(&f->arena, &n.u.i, 1, &args[1]));
+      if (i == 5) args[2] = bsm_iv_bool(false);
+      bsm_status st =
+          call(f, rows[i].name, args, (size_t)rows[i].count, &out, 1);
+      expect_failure(st, bad ? BSM_INVALID_ARGUMENT : BSM_LIMIT, "");
+    }
+  }
+}
+
+/* More dimensions than we take, and what we lack, are no errors of a model
+ * either. */
+static void test_own_refusals(void **state) {
+  fixture *f = *state;
+  const bsm_ivalue none = bsm_iv_none(), no = bsm_iv_bool(false);
+  const bsm_ivalue wide = bsm_iv_tensor(ones(f, BSM_MAX_RANK));
+  const bsm_ivalue four = bsm_iv_tensor(ones(f, 4)), zero = bsm_iv_double(0);
+  bsm_ivalue out[2];
+  bsm_ivalue attention[] = {wide, wide, wide, none, zero, no, none, no};
+  expect_failure(
+      call(f, "aten::scaled_dot_product_attention", attention, 8, out, 1),
+      BSM_LIMIT, "dimensions");
+  attention[0] = bsm_iv_tensor(ones(f, 1));
+  expect_failure(
+      call(f, "aten::scaled_dot_product_attention", attention, 8, out, 1),
+      BSM_INVALID_ARGUMENT, "at least 2 dimensional");
+  const bsm_ivalue two[] = {wide, wide};
+  expect_failure(call(f, "aten::inner", two, 2, out, 1), BSM_LIMIT,
+                 "dimensions");
+  bsm_ivalue quantile[] = {wide, bsm_iv_double(0.5), none, no, none};
+  ok(bsm_iv_string(&f->arena, BSM_STR("linear"), &quantile[4]));
+  expect_failure(call(f, "aten::quantile.scalar", quantile, 5, out, 1),
+                 BSM_LIMIT, "dimensions");
+  const bsm_ivalue fused[] = {four, four, four, bsm_iv_double(0.5),
+                              no,   none, none};
+  expect_failure(call(f, "aten::_scaled_dot_product_flash_attention_for_cpu",
+                      fused, 7, out, 2),
+                 BSM_UNSUPPORTED, "dropout");
+}
+
+static bsm_ivalue of_dtype(fixture *f, bsm_dtype dtype, bsm_dims dims) {
+  bsm_tensor *t;
+  ok(bsm_tensor_new(&f->arena, dtype, dims, false, &t));
+  return bsm_iv_tensor(t);
+}
+
+/* Dtypes that PyTorch computes with, and we do not. */
+static void test_lacking_dtypes(void **state) {
+  fixture *f = *state;
+  const bsm_dims one = {1, {2}}, two = {2, {2, 2}};
+  const bsm_ivalue complex = of_dtype(f, BSM_DTYPE_COMPLEX_FLOAT, one);
+  const bsm_ivalue half = of_dtype(f, BSM_DTYPE_HALF, two);
+  const bsm_ivalue bytes = of_dtype(f, BSM_DTYPE_INT8, two);
+  const bsm_ivalue ints = of_dtype(f, BSM_DTYPE_INT64, one);
+  const bsm_ivalue none = bsm_iv_none(), no = bsm_iv_bool(false);
+  const bsm_ivalue p = bsm_iv_double(2), n = bsm_iv_int(1);
+  const bsm_ivalue complexes[] = {complex, complex};
+  const bsm_ivalue cdist[] = {half, half, p, none};
+  const bsm_ivalue addr[] = {half, ints, ints, n, n};
+  const bsm_ivalue dist[] = {ints, ints, p};
+  const bsm_ivalue attention[] = {bytes, bytes, bytes, none, p, no, none, no};
+  const bsm_ivalue floats2 = of_dtype(f, BSM_DTYPE_FLOAT, one);
+  const bsm_ivalue floats1 = of_dtype(f, BSM_DTYPE_FLOAT, (bsm_dims){1, {1}});
+  const bsm_ivalue ints1 = of_dtype(f, BSM_DTYPE_INT64, (bsm_dims){1, {1}});
+  const int64_t first = 0;
+  bsm_ivalue out, dims0;
+  ok(bsm_iv_int_list(&f->arena, &first, 1, &dims0));
+  const bsm_ivalue tensordot[] = {floats2, floats1, dims0, dims0};
+  const bsm_ivalue nll[] = {floats1, ints1, none, n, bsm_iv_int(-100)};
+  const struct {
+    const char *name;
+    const bsm_ivalue *args;
+    size_t count;
+  } rows[] = {{"aten::silu", complexes, 1},
+              {"aten::logaddexp", complexes, 2},
+              {"aten::_cdist_forward", cdist, 4},
+              {"aten::addr", addr, 5},
+              {"aten::dist", dist, 3},
+              {"aten::lerp.Scalar", dist, 3},
+              {"aten::tensordot", tensordot, 4},
+              {"aten::nll_loss_nd", nll, 5},
+              {"aten::scaled_dot_product_attention", attention, 8}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    expect_failure(call(f, rows[i].name, rows[i].args, rows[i].count, &out, 1),
+                   BSM_UNSUPPORTED, "");
+  }
+  /* What PyTorch refuses, too. */
+  expect_failure(call(f, "aten::_softmax",
+                      (bsm_ivalue[]){bytes, bsm_iv_int(0), no}, 3, &out, 1),
+                 BSM_INVALID_ARGUMENT, "not implemented for");
 }
 
 static void test_size_limit(void **state) {
@@ -361,6 +479,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_index, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_schemas, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_wrong_arguments, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_own_limits, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_own_refusals, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_lacking_dtypes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_size_limit, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_read_only_storage, set_up,
                                       tear_down),

@@ -582,7 +582,7 @@ static void test_wrong_calls(void **state) {
   plugin.pattern_count = 0;
   layer.shape = wrong_reading;
   bsm_plugin_registry *plugins = registry_of(&plugin);
-  check_fails(compile_text(MIX_IR, plugins, &engine), BSM_INVALID_ARGUMENT,
+  check_fails(compile_text(MIX_IR, plugins, &engine), BSM_UNSUPPORTED,
               "argument 2 of test::mix is not a whole number");
   bsm_plugin_registry_destroy(plugins);
 

@@ -86,7 +86,13 @@ static bsm_status repeat_heads(bsm_op_ctx *cx, bsm_tensor *t, int64_t n,
 static bsm_status check_attention(const bsm_tensor *q, const bsm_tensor *k,
                                   const bsm_tensor *v) {
   const int32_t rq = q->sizes.rank, rk = k->sizes.rank, rv = v->sizes.rank;
-  if (rq < 2 || rk < 2 || rv < 2 || rq > BSM_MAX_RANK - 2) {
+  if (rq > BSM_MAX_RANK - 2) {
+    return BSM_FAIL(BSM_LIMIT,
+                    "scaled_dot_product_attention of %d dimensions; at most %d "
+                    "are supported",
+                    (int)rq, BSM_MAX_RANK - 2);
+  }
+  if (rq < 2 || rk < 2 || rv < 2) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "scaled_dot_product_attention: Expected query, key, and "
                     "value to all be  at least 2 dimensional, but got %d, %d, "
@@ -101,7 +107,7 @@ static bsm_status check_attention(const bsm_tensor *q, const bsm_tensor *k,
                     bsm_op_type_name(v->dtype));
   }
   if (!bsm_dtype_is_floating(q->dtype)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(BSM_UNSUPPORTED,
                     "scaled_dot_product_attention: not implemented for '%s'",
                     bsm_op_type_name(q->dtype));
   }

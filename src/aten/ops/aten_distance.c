@@ -31,7 +31,8 @@ static bsm_status need_float(const bsm_tensor *t, const char *name) {
   if (t->dtype == BSM_DTYPE_FLOAT || t->dtype == BSM_DTYPE_DOUBLE) {
     return BSM_OK;
   }
-  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+  const bool is_half = bsm_dtype_is_floating(t->dtype);
+  return BSM_FAIL(is_half ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
                   "%s only supports float and double tensors, got: %s", name,
                   bsm_op_type_name(t->dtype));
 }
@@ -131,7 +132,7 @@ static bsm_status op_pairwise(OP_PARAMS) {
   const bsm_dtype dtype = bsm_op_result_type(in, 2);
   BSM_TRY(bsm_op_broadcast(in[0]->sizes, in[1]->sizes, &shape));
   if (!bsm_dtype_is_floating(dtype) || (!all && shape.rank == 0)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(BSM_UNSUPPORTED,
                     "linalg.vector_norm: Expected a floating point tensor as "
                     "input. Got %s of %s",
                     bsm_op_type_name(dtype), bsm_dims_str(shape));

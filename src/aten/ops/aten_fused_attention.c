@@ -66,11 +66,13 @@ static bsm_status op_fused_attention(OP_PARAMS) {
   const attention_form *f = &forms[self->variant];
   bsm_tensor *q = op_tensor(&args[0]), *k = op_tensor(&args[1]), *out, *sums;
   const bsm_ivalue mask = f->mask ? args[f->mask] : NONE;
-  if (q->sizes.rank != 4 || k->sizes.rank != 4 ||
-      op_double(&args[f->dropout]) != 0.0) {
+  if (q->sizes.rank != 4 || k->sizes.rank != 4) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "scaled_dot_product_attention_flash_attention: Accept only "
-                    "4 dims inputs shape of {B, H, T, K} and no dropout");
+                    "4 dims inputs shape of {B, H, T, K}");
+  }
+  if (op_double(&args[f->dropout]) != 0.0) {
+    return BSM_FAIL(BSM_UNSUPPORTED, "attention with dropout");
   }
   OP_CALL1(cx, &out, "aten::scaled_dot_product_attention", args[0], args[1],
            args[2], mask, D(0.0), args[f->causal], args[f->scale], B(false));

@@ -185,7 +185,9 @@ static bsm_status nll(bsm_op_ctx *cx, bsm_tensor *t, bsm_tensor *target,
     if (d != dim) ok = t->sizes.d[d] == target->sizes.d[k++];
   }
   if (!ok) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    /* PyTorch takes some of these as if they had other dims. */
+    const bool odd = t->sizes.rank <= 1 || bsm_dtype_is_complex(t->dtype);
+    return BSM_FAIL(odd ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
                     "Expected target of the shape of the input without its "
                     "class dimension, got input %s and target %s",
                     bsm_dims_str(t->sizes), bsm_dims_str(target->sizes));

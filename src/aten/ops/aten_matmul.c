@@ -394,6 +394,10 @@ static bsm_status op_addmm(OP_PARAMS) {
       BSM_TRY(promote_all(cx, !(self->flags & BSM_ATEN_INPLACE), &c, &a, &b));
       BSM_TRY(bsm_op_unsqueeze(cx, a, 1, &a));
       BSM_TRY(bsm_op_mul(cx, a, b, &p));
+      if (c->dtype != p->dtype) { /* PyTorch promotes them */
+        return BSM_FAIL(BSM_UNSUPPORTED, "addr of %s and %s",
+                        bsm_op_type_name(c->dtype), bsm_op_type_name(p->dtype));
+      }
       break;
     default:
       BSM_TRY(mm(cx, a, b, &p));
@@ -783,10 +787,13 @@ static bsm_status op_tensordot(OP_PARAMS) {
     int a, b;
     BSM_TRY(bsm_op_wrap_dim(op_list_int(&args[2], i), in[0]->sizes.rank, &a));
     BSM_TRY(bsm_op_wrap_dim(op_list_int(&args[3], i), in[1]->sizes.rank, &b));
-    if (in[0]->sizes.rank == 0 || in[1]->sizes.rank == 0 ||
-        in[0]->sizes.d[a] != in[1]->sizes.d[b] || letters[0][a] ||
+    const bool scalars = in[0]->sizes.rank == 0 || in[1]->sizes.rank == 0;
+    if (scalars || in[0]->sizes.d[a] != in[1]->sizes.d[b] || letters[0][a] ||
         letters[1][b]) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+      /* PyTorch sums over a dim that the other has not. */
+      const bool lacking =
+          scalars || in[0]->sizes.d[a] == 1 || in[1]->sizes.d[b] == 1;
+      return BSM_FAIL(lacking ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
                       "contracted dimensions need to match, but first has size "
                       "%s and second has size %s",
                       bsm_dims_str(in[0]->sizes), bsm_dims_str(in[1]->sizes));

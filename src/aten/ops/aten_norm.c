@@ -4,8 +4,9 @@
 
 static bsm_status need_float(const bsm_tensor *t, const char *name) {
   if (bsm_dtype_is_floating(t->dtype)) return BSM_OK;
-  return BSM_FAIL(BSM_INVALID_ARGUMENT, "\"%s\" not implemented for '%s'", name,
-                  bsm_op_type_name(t->dtype));
+  return BSM_FAIL(
+      bsm_dtype_is_complex(t->dtype) ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
+      "\"%s\" not implemented for '%s'", name, bsm_op_type_name(t->dtype));
 }
 
 /* Mean and biased variance. */

@@ -175,8 +175,8 @@ static bsm_status op_pad(OP_PARAMS) {
   int64_t *counts, *values;
   OP_UNUSED;
   if (data->sizes.rank < 1 || data->sizes.rank >= BSM_MAX_RANK) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "packed data of shape %s",
-                    bsm_dims_str(data->sizes));
+    return BSM_FAIL(data->sizes.rank < 1 ? BSM_INVALID_ARGUMENT : BSM_LIMIT,
+                    "packed data of shape %s", bsm_dims_str(data->sizes));
   }
   BSM_TRY(bsm_op_real(data));
   BSM_TRY(check_sizes(sizes, data->sizes.d[0]));

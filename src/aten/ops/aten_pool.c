@@ -161,7 +161,8 @@ static bsm_status split_shape(const bsm_tensor *t, int dims, const char *name,
       plan->in[3 - dims + d] = t->sizes.d[i];
     }
     if (t->sizes.d[i] == 0 && (i > 0 || rank == dims + 1)) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+      /* Of no channels adaptive pooling has a result. */
+      return BSM_FAIL(d < 0 ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
                       "%s: Expected tensor with optional 0 dim batch size, but "
                       "other non-zero dimensions, got: %s",
                       name, bsm_dims_str(t->sizes));
@@ -296,9 +297,9 @@ static bsm_status adaptive_plan(const bsm_tensor *t, const bsm_ivalue *size,
   BSM_TRY(bsm_op_ints(size, dims, NULL, "output_size", out));
   for (int i = 0; i < dims; i++) {
     if (out[i] < 0 || out[i] > (int64_t)1 << 31) {
-      return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                      "adaptive_pool: elements of output_size must be greater "
-                      "than or equal to 0 but received %lld",
+      return BSM_FAIL(out[i] < 0 ? BSM_INVALID_ARGUMENT : BSM_LIMIT,
+                      "adaptive_pool: elements of output_size must be from 0 "
+                      "to 2^31 but received %lld",
                       (long long)out[i]);
     }
     plan->out[3 - dims + i] = out[i];

@@ -393,7 +393,8 @@ static bsm_status op_combinations(OP_PARAMS) {
   const int64_t r = op_int(&args[1]);
   const bool again = op_bool(&args[2]);
   if (t->sizes.rank != 1 || r < 0 || r > 64) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    const bool is_limit = t->sizes.rank == 1 && r > 64;
+    return BSM_FAIL(is_limit ? BSM_LIMIT : BSM_INVALID_ARGUMENT,
                     "combinations of %lld of a tensor of shape %s",
                     (long long)r, bsm_dims_str(t->sizes));
   }
@@ -459,8 +460,11 @@ static bsm_status op_inner(OP_PARAMS) {
     return op_return(outs, out);
   }
   const int64_t n = a->sizes.d[ra - 1];
-  if (n != b->sizes.d[rb - 1] || a->dtype != b->dtype ||
-      ra + rb - 2 > BSM_MAX_RANK) {
+  if (ra + rb - 2 > BSM_MAX_RANK) {
+    return BSM_FAIL(BSM_LIMIT, "a tensor of more than %d dimensions",
+                    BSM_MAX_RANK);
+  }
+  if (n != b->sizes.d[rb - 1] || a->dtype != b->dtype) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "inner() the last dimension must match on both input "
                     "tensors but got shapes %s and %s",

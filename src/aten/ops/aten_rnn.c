@@ -250,8 +250,8 @@ static bsm_status check_rnn(rnn *r) {
                     bsm_op_type_name(r->input->dtype));
   }
   if (r->levels < 1 || r->levels > 100000) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT, "rnn: %lld layers",
-                    (long long)r->levels);
+    return BSM_FAIL(r->levels < 1 ? BSM_INVALID_ARGUMENT : BSM_LIMIT,
+                    "rnn: %lld layers", (long long)r->levels);
   }
   r->directions = r->bidirectional ? 2 : 1;
   const int32_t last = r->h0->sizes.rank - 1;

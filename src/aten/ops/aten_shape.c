@@ -611,7 +611,8 @@ static bsm_status op_pixel_shuffle(OP_PARAMS) {
   const int64_t r = op_int(&args[1]);
   const bool is_up = self->variant == PIXEL_SHUFFLE;
   if (t->sizes.rank < 3 || r <= 0 || r > 1 << 15) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    const bool is_limit = t->sizes.rank >= 3 && r > 0;
+    return BSM_FAIL(is_limit ? BSM_LIMIT : BSM_INVALID_ARGUMENT,
                     "pixel_shuffle expects input to have at least 3 "
                     "dimensions and a positive factor, but got input with %d "
                     "dimension(s) and factor %lld",

@@ -89,7 +89,7 @@ static bsm_status op_polygamma(OP_PARAMS) {
   bsm_tensor *t = op_tensor(&args[inplace ? 0 : 1]), *out;
   const int64_t n = op_int(&args[inplace ? 1 : 0]);
   if (n < 0 || n > 100000) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(n < 0 ? BSM_INVALID_ARGUMENT : BSM_LIMIT,
                     "polygamma(n, x) does not support n = %lld.", (long long)n);
   }
   const int order = (int)n;
@@ -116,9 +116,8 @@ static bsm_status op_mvlgamma(OP_PARAMS) {
   bsm_tensor *t = op_tensor(&args[0]), *out;
   const int64_t p = op_int(&args[1]);
   if (p < 1 || p > 100000) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
-                    "p has to be greater than or equal to 1, got %lld",
-                    (long long)p);
+    return BSM_FAIL(p < 1 ? BSM_INVALID_ARGUMENT : BSM_LIMIT,
+                    "p has to be from 1 to 100000, got %lld", (long long)p);
   }
   const int order = (int)p;
   const bsm_pointwise pw = {.name = "mvlgamma",

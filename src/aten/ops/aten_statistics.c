@@ -365,9 +365,13 @@ static bsm_status op_quantile(OP_PARAMS) {
     BSM_TRY(
         bsm_tensor_from_double(cx->arena, t->dtype, op_double(&args[1]), &q));
   }
+  if (t->sizes.rank >= BSM_MAX_RANK) {
+    return BSM_FAIL(BSM_LIMIT, "a tensor of more than %d dimensions",
+                    BSM_MAX_RANK);
+  }
   bool ok = (t->dtype == BSM_DTYPE_FLOAT || t->dtype == BSM_DTYPE_DOUBLE) &&
             q->dtype == t->dtype && q->sizes.rank < 2 &&
-            bsm_tensor_numel(t) > 0 && t->sizes.rank < BSM_MAX_RANK;
+            bsm_tensor_numel(t) > 0;
   const int64_t nq = bsm_tensor_numel(q);
   for (int64_t i = 0; i < nq && ok && !bsm_tensor_is_meta(q); i++) {
     const double v = bsm_tensor_get_double(q, i);

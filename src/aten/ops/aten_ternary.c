@@ -114,7 +114,7 @@ static bsm_status op_lerp(OP_PARAMS) {
   }
   in[2] = op_tensor(&args[2]);
   if (bsm_dtype_is_integral(in[0]->dtype, true)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(BSM_UNSUPPORTED,
                     "\"lerp_kernel_scalar\" not implemented for '%s'",
                     bsm_op_type_name(in[0]->dtype));
   }

@@ -32,7 +32,7 @@ static bsm_status op_max_unpool(OP_PARAMS) {
          stride[0] > 0 && stride[1] > 0 && stride[2] > 0;
   }
   if (!ok) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(BSM_UNSUPPORTED,
                     "max_unpool of %s with indices %s of dtype %s",
                     bsm_dims_str(t->sizes), bsm_dims_str(index->sizes),
                     bsm_op_type_name(index->dtype));

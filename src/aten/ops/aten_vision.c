@@ -121,10 +121,14 @@ static bsm_status op_roi(OP_PARAMS) {
   const int64_t ph = p.how.rows, pw = p.how.columns;
   if (t->sizes.rank != 4 || rois->sizes.rank != 2 || rois->sizes.d[1] != 5 ||
       t->dtype != rois->dtype || !bsm_dtype_is_floating(t->dtype) || ph <= 0 ||
-      pw <= 0 || ph > 1 << 20 || pw > 1 << 20) {
+      pw <= 0) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "input %s and rois %s (a row is batch index and box)",
                     bsm_dims_str(t->sizes), bsm_dims_str(rois->sizes));
+  }
+  if (ph > 1 << 20 || pw > 1 << 20) {
+    return BSM_FAIL(BSM_LIMIT, "pooling to %lld x %lld", (long long)ph,
+                    (long long)pw);
   }
   int64_t channels = t->sizes.d[1];
   p.height = t->sizes.d[2];
