@@ -36,7 +36,9 @@ typedef struct bsm_limits {
    * with its weights. The file itself does not count, nor do runs that time or
    * calibrate, and those that look at how exact a plan is, which are left out
    * where they take more than 16 times as much. An engine that was returned
-   * counts no more. (60 MiB, and 64 times the size of the file) */
+   * counts no more. A constant for which, with a copy, there is no room is left
+   * to the engine, whose workspace may then be 16 times as large. (60 MiB, and
+   * 64 times the size of the file) */
   uint64_t max_memory_bytes;
   /* What may be computed while loading or compiling, in one call:
    * multiply-adds, and elements visited. Constants that take more are left to

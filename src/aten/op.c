@@ -6,6 +6,7 @@
 
 #include "aten/ivalue_parts.h"
 #include "base/hash.h"
+#include "base/memory_guard.h"
 
 struct bsm_aten_library {
   const bsm_aten_op **ops; /* in table order */
@@ -496,10 +497,74 @@ static bsm_status call(bsm_op_ctx *cx, const bsm_aten_table *table,
   return BSM_OK;
 }
 
+static double bytes_of(const bsm_ivalue *values, size_t n) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) {
+    const bsm_ivalue *v = &values[i];
+    if (v->tag == BSM_IVALUE_LIST) {
+      sum += bytes_of(v->u.list->items, v->u.list->len);
+    } else if (v->tag == BSM_IVALUE_TENSOR && v->u.tensor) {
+      sum += size_of(v, false) * (double)bsm_dtype_size(v->u.tensor->dtype);
+    }
+  }
+  return sum;
+}
+
+/* Notes that results are left to the engine, for which they are not too large.
+ */
+static bsm_status leave(bsm_work_budget *work, double bytes) {
+  if (bytes > work->may_be_left) return BSM_FAIL_OOM();
+  work->memory->refused = false;
+  work->may_be_left -= bytes;
+  work->refused = true;
+  work->too_large++;
+  return BSM_FAIL(BSM_LIMIT,
+                  "its results take %.0f bytes: raise max_memory_bytes of the "
+                  "limits",
+                  bytes);
+}
+
+/* A call that ran out of memory, all of which was released: what would its
+ * results have taken? */
+static bsm_status leave_failed(bsm_op_ctx *cx, const bsm_aten_op *op,
+                               const bsm_ivalue *args, size_t n_args,
+                               bsm_ivalue *outs, size_t n_outs) {
+  bsm_op_ctx shapes = *cx;
+  shapes.no_data = true;
+  bsm_status st = call(&shapes, NULL, op, args, n_args, outs, n_outs);
+  /* Whatever it says, memory is what was lacking. */
+  cx->work->memory->refused = true;
+  if (!st) return leave(cx->work, bytes_of(outs, n_outs));
+  bsm_status_free(st);
+  return BSM_FAIL_OOM();
+}
+
 bsm_status bsm_aten_call(bsm_op_ctx *cx, const bsm_aten_op *op,
                          const bsm_ivalue *args, size_t n_args,
                          bsm_ivalue *outs, size_t n_outs) {
-  return call(cx, NULL, op, args, n_args, outs, n_outs);
+  const bsm_memory_guard *memory = cx->work ? cx->work->memory : NULL;
+  if (!memory || !cx->may_leave || cx->no_data ||
+      (op->flags & (BSM_ATEN_INPLACE | BSM_ATEN_EFFECT))) {
+    return call(cx, NULL, op, args, n_args, outs, n_outs);
+  }
+  const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
+  const size_t used = memory->used;
+  bsm_status st = call(cx, NULL, op, args, n_args, outs, n_outs);
+  if (!st) {
+    const double bytes = bytes_of(outs, n_outs);
+    if (bsm_memory_guard_has_room(memory, memory->used - used) ||
+        bytes > cx->work->may_be_left) {
+      return BSM_OK;
+    }
+    bsm_arena_rewind(cx->arena, mark);
+    for (size_t i = 0; i < n_outs; i++) outs[i] = bsm_iv_none();
+    return leave(cx->work, bytes);
+  }
+  if (bsm_status_code(st) != BSM_OUT_OF_MEMORY || !memory->refused) return st;
+  bsm_status_free(st);
+  bsm_arena_rewind(cx->arena, mark);
+  for (size_t i = 0; i < n_outs; i++) outs[i] = bsm_iv_none();
+  return leave_failed(cx, op, args, n_args, outs, n_outs);
 }
 
 /* ---- calls between ops ---- */

@@ -42,6 +42,9 @@ typedef struct bsm_op_ctx {
   struct bsm_generator *generator; /* random numbers; NULL: refuse */
   size_t max_tensor_bytes;         /* 0: no limit */
   bsm_work_budget *work;           /* what calls charge; NULL: no limit */
+  /* The caller can do without the results. Where there is no room for them and
+   * for a copy, as the engine has one, that is BSM_LIMIT and work->refused. */
+  bool may_leave;
   size_t arg_count; /* set by bsm_aten_call; matters to varargs */
   /* The op that runs, and its table when another op called it. */
   const bsm_aten_op *op;

@@ -23,11 +23,15 @@ typedef struct bsm_memory_guard {
 /* The guard may not move while memory of it is in use. `base` NULL: malloc. */
 void bsm_memory_guard_init(bsm_memory_guard *guard, const bsm_allocator *base,
                            size_t limit);
-/* Whether there is room for so much more; notes it when there is not. */
+/* Whether there is room for so much more. */
+static inline bool bsm_memory_guard_has_room(const bsm_memory_guard *guard,
+                                             size_t bytes) {
+  return guard->used <= guard->limit && bytes <= guard->limit - guard->used;
+}
+/* The same, and notes it when there is not. */
 static inline bool bsm_memory_guard_allows(bsm_memory_guard *guard,
                                            size_t bytes) {
-  const bool fits =
-      guard->used <= guard->limit && bytes <= guard->limit - guard->used;
+  const bool fits = bsm_memory_guard_has_room(guard, bytes);
   if (!fits) guard->refused = true;
   return fits;
 }

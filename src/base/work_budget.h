@@ -10,6 +10,8 @@
 
 #include "bessemer/status.h"
 
+struct bsm_memory_guard;
+
 typedef struct bsm_work_budget {
   double limit, left; /* doubles, as products of sizes may be of any size */
   /* Of it, for what is small: what is large may be refused and then done
@@ -17,6 +19,11 @@ typedef struct bsm_work_budget {
   double kept;
   bool refused;      /* something was too much; the user resets it */
   uint64_t refusals; /* how often */
+  /* What limits the memory of results; NULL: nothing. Those it has no room for
+   * are left to the engine, too, as long as they all take so much there. */
+  struct bsm_memory_guard *memory;
+  double may_be_left; /* bytes */
+  uint64_t too_large; /* how many were left for their size */
 } bsm_work_budget;
 
 /* Takes `amount` of what is left; takes nothing and is BSM_LIMIT when that is

@@ -23,6 +23,7 @@ bsm_status bsm_host_call(bsm_conversion_ctx *ctx, const char *qualified_name,
   cx.max_tensor_bytes = (size_t)ctx->impl->graph->cx->limits.max_tensor_bytes;
   cx.work = &ctx->impl->graph->cx->work;
   cx.work->refused = false;
+  cx.may_leave = true;
   return bsm_aten_call(&cx, op, args, n_args, outs, n_outs);
 }
 

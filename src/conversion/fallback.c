@@ -248,6 +248,7 @@ static bsm_status call_op(reference_call *c, size_t arg_count) {
   cx.max_tensor_bytes = (size_t)impl->graph->cx->limits.max_tensor_bytes;
   cx.work = &impl->graph->cx->work;
   cx.work->refused = false;
+  cx.may_leave = true;
   bsm_status status =
       bsm_aten_call(&cx, c->op, c->args, arg_count, c->results, n);
   if (bsm_status_code(status) == BSM_LIMIT && cx.work->refused) {

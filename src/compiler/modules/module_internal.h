@@ -11,6 +11,10 @@
 #include "bessemer/compiler.h"
 #include "ir/model.h"
 
+/* What constants that memory has no room for may take in an engine, and the
+ * engine with them, in max_memory_bytes. Each is counted up to three times. */
+#define BSM_LEFT_TIMES 16
+
 struct bsm_module {
   const bsm_allocator *allocator;
   const bsm_logger *logger;

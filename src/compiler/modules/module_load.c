@@ -89,6 +89,7 @@ static void limit_use(bsm_module *module, const bsm_limits *limits,
                                  : WORK + WORK_TIMES * (double)file_size;
   work->left = work->limit;
   work->kept = work->limit / 8;
+  work->memory = &module->guard;
   uint64_t most = limits->max_memory_bytes;
   if (!most) {
     most = file_size < SIZE_MAX / MEMORY_TIMES - MEMORY_BYTES
@@ -105,7 +106,8 @@ void bsm_module_lock(bsm_module *module) {
   if (module->lock_depth++ > 0) return;
   module->doing = "reading";
   module->cx->work.left = module->cx->work.limit;
-  module->cx->work.refusals = 0;
+  module->cx->work.refusals = module->cx->work.too_large = 0;
+  module->cx->work.may_be_left = (double)module->max_memory * BSM_LEFT_TIMES;
   if (!bsm_size_add(module->guard.used, module->max_memory,
                     &module->guard.limit)) {
     module->guard.limit = SIZE_MAX;
@@ -121,7 +123,9 @@ bsm_status bsm_module_status(bsm_module *module, bsm_status status) {
   char what[64];
   snprintf(what, sizeof(what), "%s the model", module->doing);
   return bsm_memory_guard_status(
-      &module->guard, what, ": raise max_memory_bytes of the limits", status);
+      &module->guard, what,
+      ": raise max_memory_bytes of the limits (--max-memory, max_memory)",
+      status);
 }
 
 uint64_t bsm_module_hash(const bsm_module *module) {

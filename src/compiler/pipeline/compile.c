@@ -246,6 +246,32 @@ bsm_status bsm_ready_compilation(bsm_module *module,
   return BSM_OK;
 }
 
+/* Constants that were too large are computed in each run. They may not make an
+ * engine of a model of few bytes take any amount of memory. */
+static bsm_status bound_what_was_left(const bsm_module *module,
+                                      const bsm_plan *plan,
+                                      bsm_compilation_record *record) {
+  if (!module->cx->work.too_large) return BSM_OK;
+  const bsm_plan *part;
+  for (uint32_t k = 0; (part = bsm_plan_part(plan, k)); k++) {
+    for (int space = 0; space < BSM_MEMORY_SPACES; space++) {
+      const uint64_t bytes = part->workspace_size[space];
+      if (bytes / BSM_LEFT_TIMES < module->max_memory) continue;
+      return BSM_FAIL(BSM_LIMIT,
+                      "constants are too large to be kept, and with them the "
+                      "engine takes %" PRIu64
+                      " bytes: raise max_memory_bytes "
+                      "of the limits (--max-memory, max_memory)",
+                      bytes);
+    }
+  }
+  return bsm_record_warning(
+      record,
+      "constants are left to the engine: with them compiling takes more than "
+      "max_memory_bytes of the limits (--max-memory, max_memory), %zu",
+      module->max_memory);
+}
+
 /* What is computed in each run although it is constant. */
 static bsm_status warn_of_work(const bsm_module *module,
                                bsm_compilation_record *record) {
@@ -258,7 +284,7 @@ static bsm_status warn_of_work(const bsm_module *module,
   return bsm_record_warning(
       record,
       "constants are left to the engine: to compute them takes more than "
-      "max_work of the limits, %.0f",
+      "max_work of the limits (--max-work, max_work), %.0f",
       work->limit);
 }
 
@@ -281,6 +307,7 @@ static bsm_status compile_stages(bsm_module *module,
               : compile_program(c, ready.lowered, &ready.io, &ready.divided,
                                 record, engine, plan));
   BSM_TRY(warn_of_work(module, record));
+  BSM_TRY(bound_what_was_left(module, *plan, record));
   BSM_TRY(
       bsm_precision_policy_check(c->precision, module, c->options, c->arena));
   if (c->target->ops->add_code) {

@@ -3,7 +3,8 @@
  *
  * Requires:    a functional graph.
  * Establishes: no pure op with a reference implementation has only constants
- *              as inputs, but those that take more work than max_work.
+ *              as inputs, but those that take more work than max_work, or more
+ *              memory than there is.
  * Breaks:      may leave dead constants. */
 #include "lowering/pass.h"
 
@@ -92,7 +93,8 @@ static bsm_status fold_node(bsm_node *node, const bsm_aten_library *aten,
   bsm_op_ctx cx = {.arena = arena,
                    .logger = node->graph->cx->logger,
                    .max_tensor_bytes = (size_t)limits->max_tensor_bytes,
-                   .work = &node->graph->cx->work};
+                   .work = &node->graph->cx->work,
+                   .may_leave = true};
   bsm_status st = bsm_aten_call(&cx, op, args, n, outs, m);
   if (st && bsm_status_code(st) != BSM_OUT_OF_MEMORY) {
     bsm_status_free(st); /* it raises when the engine runs it, or is too much */

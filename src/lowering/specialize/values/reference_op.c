@@ -12,7 +12,8 @@ static bsm_op_ctx op_ctx(const bsm_spec *s) {
       .arena = s->cx->arena,
       .logger = s->logger,
       .max_tensor_bytes = (size_t)s->cx->limits.max_tensor_bytes,
-      .work = &s->cx->work};
+      .work = &s->cx->work,
+      .may_leave = !s->policy.own_objects};
 }
 
 bsm_status bsm_spec_call(bsm_spec *s, const bsm_aten_op *op,

@@ -14,8 +14,9 @@ BSM_NODISCARD bsm_status bsm_spec_call(bsm_spec *s, const bsm_aten_op *op,
                                        const bsm_ivalue *args, size_t n,
                                        bsm_ivalue *outs, size_t n_outs);
 
-/* Whether a call failed because it takes more work than a constant is worth:
- * the engine then does it. Not where all has to be known (bsm_evaluate). */
+/* Whether a call failed because it takes more work than a constant is worth, or
+ * more memory than there is: the engine then does it. Not where all has to be
+ * known (bsm_evaluate). */
 bool bsm_spec_is_left(bsm_spec *s, const bsm_status status);
 
 /* The results' shapes: all come out without data. */

@@ -141,7 +141,8 @@ static bsm_status run_op(shape_run *t, const bsm_node *node) {
   bsm_op_ctx cx = {.arena = t->arena,
                    .no_data = bsm_node_draws(node, t->aten),
                    .max_tensor_bytes = (size_t)t->cx->limits.max_tensor_bytes,
-                   .work = &t->cx->work};
+                   .work = &t->cx->work,
+                   .may_leave = true};
   t->cx->work.refused = false;
   bsm_status st = bsm_world_call(&cx, op, args, node->inputs.len, outs, n);
   if (bsm_status_code(st) == BSM_OUT_OF_MEMORY) {

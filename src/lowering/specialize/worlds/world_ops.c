@@ -118,7 +118,8 @@ static bsm_status run_worlds(bsm_spec *s, const bsm_aten_op *op, bool draws,
                      .no_data = draws,
                      .logger = s->logger,
                      .max_tensor_bytes = (size_t)s->cx->limits.max_tensor_bytes,
-                     .work = &s->cx->work};
+                     .work = &s->cx->work,
+                     .may_leave = !s->policy.own_objects};
     s->cx->work.refused = false;
     bsm_status st = bsm_world_call(&cx, op, own, n, r->rows[w], n_outs);
     if (bsm_status_code(st) == BSM_DATA_DEPENDENT || bsm_spec_is_left(s, st)) {
