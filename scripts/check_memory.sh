@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# check_memory.sh: builds with MemorySanitizer, which finds the use of what was
-# never written, and runs the tests of what reads files. All that runs has to be
+# check_memory.sh: builds the preset msan, MemorySanitizer, which finds the use
+# of what was never written, and runs the tests of what reads files. All that runs has to be
 # instrumented, so zlib and cmocka are built from Debian's sources, which apt
 # fetches into the build folder. Needs clang with its runtimes
 # (libclang-rt-14-dev); takes two minutes of CPU.
@@ -9,7 +9,7 @@
 # BSM_GROUPS: other groups of tests than those below, such as "backend runtime".
 set -euo pipefail
 cd "$(dirname "$0")/.."
-root=$PWD/build-sanitizers
+root=$PWD/build-msan
 mkdir -p "$root"
 launcher=()
 command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
@@ -47,19 +47,13 @@ build_libraries() {
 }
 
 build_libraries
-libraries=$root/libraries
-cmake -S . -B "$root/memory" -G Ninja "${launcher[@]}" \
-  -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-  "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g" -DBSM_SANITIZE=memory \
-  -DBSM_HOST_CXX=NO -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON \
-  -DNANOPB_LIBRARY=NO "-DZLIB_LIBRARY=$libraries/libz.a" \
-  "-DCMOCKA_LIBRARY=$libraries/libcmocka.a" >"$root/memory.log" || {
-  tail -20 "$root/memory.log"
+cmake --preset msan "${launcher[@]}" >"$root/log" || {
+  tail -20 "$root/log"
   exit 1
 }
-ninja -C "$root/memory" "${groups[@]/#/test_programs_}" >"$root/memory.log" || {
-  grep -E 'error|undefined' "$root/memory.log" | head -40
+ninja -C "$root" "${groups[@]/#/test_programs_}" >"$root/log" || {
+  grep -E 'error|undefined' "$root/log" | head -40
   exit 1
 }
-ctest --test-dir "$root/memory" --no-tests=error --output-on-failure \
+ctest --test-dir "$root" --no-tests=error --output-on-failure \
   -j "$(nproc)" -R "^($(IFS='|'; echo "${groups[*]}"))/" -E '/(remote|cuda)/'
