@@ -20,6 +20,8 @@ typedef struct bsm_build_options {
   const bsm_target *target; /* lives as long as the build */
   bool no_timing; /* take the target's first tactic, which is reproducible */
   const char *timing_cache; /* path or NULL */
+  /* What builds behind each other share, or NULL; its arena is set. */
+  struct bsm_timing_cache *times;
   const bsm_logger *logger;
   bsm_progress *progress; /* NULL: nobody is told */
   /* Called with the network after each pass; may be NULL. */

@@ -24,7 +24,7 @@ typedef struct bench {
   const bsm_pending_pack **pending; /* by step; NULL: none */
   bsm_arena arena;
   bsm_tactic_timer *timer; /* open once something has been timed; so is ... */
-  bsm_timing_cache cache;
+  bsm_timing_cache own, *cache;
   bsm_timing_conditions conditions;
   bsm_strmap like; /* kind and name of a step -> the next tactic to take */
 } bench;
@@ -146,7 +146,7 @@ static bsm_status choose(bench *b, uint32_t index, const char **names,
                          size_t count, size_t *out) {
   bsm_plan_step *step = &b->plan->steps[index];
   const uint64_t key = bsm_timing_key(b->plan, step, &b->conditions);
-  const bsm_timing_entry *known = bsm_timing_cache_get(&b->cache, key);
+  const bsm_timing_entry *known = bsm_timing_cache_get(b->cache, key);
   if (known && is_candidate(names, count, known->trials[0].tactic, out)) {
     return take_entry(b, step, names, count, *known, out);
   }
@@ -156,7 +156,7 @@ static bsm_status choose(bench *b, uint32_t index, const char **names,
       count_competitive(b->target, b->plan, step, names, count);
   BSM_TRY(time_tactics(b, index, names, tried, trials, &entry.count));
   if (!entry.count) return BSM_OK; /* it cannot run on zeros */
-  BSM_TRY(bsm_timing_cache_put(&b->cache, key, entry));
+  BSM_TRY(bsm_timing_cache_put(b->cache, key, entry));
   return take_entry(b, step, names, count, entry, out);
 }
 
@@ -233,8 +233,11 @@ static bsm_status open_timing(bench *b) {
   BSM_TRY(t->ops->check_here(t));
   t->ops->machine_key(t, &machine);
   if (machine.failed) return BSM_FAIL_OOM();
-  b->cache.arena = &b->arena;
-  if (path) BSM_TRY(bsm_timing_cache_load(&b->arena, path, &b->cache));
+  b->own.arena = &b->arena;
+  b->cache = b->options->times ? b->options->times : &b->own;
+  if (path && !b->cache->keys.len) {
+    BSM_TRY(bsm_timing_cache_load(b->cache->arena, path, b->cache));
+  }
   BSM_TRY(t->ops->open_timer(t, b->draft, &b->timer));
   b->conditions = (bsm_timing_conditions){{machine.data, machine.len},
                                           t->ops->timer_conditions(b->timer)};
@@ -273,7 +276,7 @@ static bsm_status choose_all(bench *b) {
     }
     adopt(b, i, count ? names[best] : "");
   }
-  return timing && path ? bsm_timing_cache_save(&b->cache, path) : BSM_OK;
+  return timing && path ? bsm_timing_cache_save(b->cache, path) : BSM_OK;
 }
 
 static bsm_status index_pending(bench *b) {

@@ -200,6 +200,10 @@ struct bsm_target_ops {
    * the others of the step; 0: there is none. */
   double (*cost)(const bsm_target *target, const bsm_plan *plan,
                  const bsm_plan_step *step, const char *tactic);
+  /* An estimate of how long a step takes with the tactic that it has, in
+   * seconds, for choosing between plans. NULL: plans are not compared. */
+  double (*step_seconds)(const bsm_target *target, const bsm_plan *plan,
+                         const bsm_plan_step *step);
   /* Sets the form of weights that a tactic needs in `params`, the parameters of
    * a step that is being built. Called before pack. While weights are pending,
    * tactics of all forms are listed; once they are packed, only tactics of that

@@ -104,11 +104,16 @@ static bool is_calibrated(const quantizer *q, const bsm_site *site) {
   return !l || l->precision == BSM_PRECISION_INT8;
 }
 
+static bool is_known_slow(const quantizer *q, const bsm_site *site) {
+  const bool *slow = q->options->slow_sites;
+  return slow && slow[site - q->found.sites.items];
+}
+
 /* What is quantized: as the rules say, else the calibration. */
 static bool is_wanted(const quantizer *q, const bsm_site *site) {
   const say said = ask(q, site);
-  return said == SAYS_YES ||
-         (said == SAYS_NOTHING && !q->is_slow && is_calibrated(q, site));
+  return said == SAYS_YES || (said == SAYS_NOTHING && !is_known_slow(q, site) &&
+                              !q->is_slow && is_calibrated(q, site));
 }
 
 static bool is_dynamic(const quantizer *q, const bsm_site *site) {
@@ -150,6 +155,12 @@ static bool is_open(const quantizer *q, const bsm_site *site) {
 static bsm_status find_slow(quantizer *q) {
   const bsm_quantize_options *o = q->options;
   bsm_int8_times all = {0};
+  if (o->slow_sites && o->slower) {
+    for (size_t i = 0; i < q->found.sites.len; i++) {
+      *o->slower += o->slow_sites[i] && is_open(q, &q->found.sites.items[i]);
+    }
+    return BSM_OK;
+  }
   if (!o->slower || is_fp8(q) || !o->target->ops->int8_times) return BSM_OK;
   bsm_int8_times *times =
       BSM_NEW_ARRAY(q->scratch, bsm_int8_times, q->found.sites.len + 1);
@@ -172,6 +183,54 @@ static bsm_status find_slow(quantizer *q) {
     ++*o->slower;
   }
   q->is_slow = true;
+  return BSM_OK;
+}
+
+#define MAX_DEPTH 8 /* layers between a product and what reads it */
+
+/* The site whose product becomes `t` by way of layers that its kernel ends with
+ * (activations, sums); -1: none. */
+static int32_t origin_of(const quantizer *q, const bsm_itensor *t, int depth) {
+  const bsm_layer *from = t->producer;
+  if (!from || depth == MAX_DEPTH) return -1;
+  for (size_t i = 0; i < q->found.sites.len; i++) {
+    if (q->found.sites.items[i].layer == from) return (int32_t)i;
+  }
+  if (from->kind != BSM_LAYER_ACTIVATION && from->kind != BSM_LAYER_UNARY &&
+      from->kind != BSM_LAYER_ELEMENT_WISE && from->kind != BSM_LAYER_SCALE &&
+      q->found.group[t->id] == UINT32_MAX) {
+    return -1;
+  }
+  for (size_t i = 0; i < from->inputs.len; i++) {
+    const int32_t origin = origin_of(q, from->inputs.items[i], depth + 1);
+    if (origin >= 0) return origin;
+  }
+  return -1;
+}
+
+static bsm_status tell_facts(quantizer *q) {
+  bsm_site_facts *out = q->options->facts;
+  if (!out) return BSM_OK;
+  out->sites = BSM_NEW_ARRAY(out->arena, bsm_site_fact, q->found.sites.len + 1);
+  BSM_TRY_ALLOC(out->sites);
+  for (size_t i = 0; i < q->found.sites.len; i++) {
+    const bsm_site *site = &q->found.sites.items[i];
+    const bsm_layer *from = site->input->producer;
+    bsm_site_fact fact = {
+        .layer = bsm_arena_strdup(out->arena,
+                                  site->layer->name ? site->layer->name : ""),
+        .is_open = is_open(q, site),
+        .is_dynamic = is_dynamic(q, site),
+        .is_normed = from && from->kind == BSM_LAYER_NORMALIZATION,
+        .group = q->found.group[site->input->id],
+        .origin = origin_of(q, site->input, 0),
+        .elements = 1};
+    for (int32_t k = 0; k < site->input->dims.rank; k++) {
+      fact.elements *= (double)site->input->dims.d[k];
+    }
+    BSM_TRY_ALLOC(fact.layer);
+    out->sites[out->count++] = fact;
+  }
   return BSM_OK;
 }
 
@@ -329,6 +388,7 @@ static bsm_status run(quantizer *q, size_t *count) {
     return BSM_FAIL_OOM();
   }
   find_ranges(q);
+  BSM_TRY(tell_facts(q));
   BSM_TRY(find_slow(q));
   BSM_TRY(choose_sites(q, count));
   spread_back(q);

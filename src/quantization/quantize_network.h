@@ -28,6 +28,7 @@
 
 #include "builder/precision.h"
 #include "quantization/calibration.h"
+#include "quantization/choose_int8.h"
 #include "quantization/quantizable.h"
 
 /* Before observing and before quantizing: names become unique, scale layers are
@@ -55,6 +56,11 @@ typedef struct bsm_quantize_options {
    * `takes` come before. */
   size_t *slower;
   bool was_slower; /* so it has been decided before, with other weights */
+  /* By site, in their order: those that stay as they are where nothing else
+   * decides, as somebody has found out; counted as slower. NULL: the target
+   * estimates. */
+  const bool *slow_sites;
+  bsm_site_facts *facts; /* filled in, or NULL */
 } bsm_quantize_options;
 
 /* `count`: the layers that compute in that precision now. */

@@ -3,9 +3,12 @@
 #include "compiler/pipeline/graph_to_plan.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/checked.h"
+#include "builder/timing_cache.h"
 #include "builder/truncate_dtypes.h"
+#include "compiler/pipeline/compare_int8.h"
 #include "compiler/pipeline/engine_metadata.h"
 #include "network/layer.h"
 #include "quantization/quantize_network.h"
@@ -175,7 +178,8 @@ static bool refits_int8(const bsm_compilation *c) {
  * for as done. `slower`: layers that are not, for int8 would take longer. */
 static bsm_status quantize_to(const bsm_compilation *c, bsm_network *net,
                               bsm_precision precision, bool rules_alone,
-                              size_t *count, size_t *slower) {
+                              const bsm_int8_trial *trial, size_t *count,
+                              size_t *slower) {
   const bsm_compile_options *options = c->options;
   const bsm_quantize_options quantizing = {
       .calibration = options->calibration,
@@ -185,13 +189,20 @@ static bsm_status quantize_to(const bsm_compilation *c, bsm_network *net,
       .policy = c->precision,
       .rules_alone = rules_alone,
       .slower = c->precision->narrows || refits_int8(c) ? NULL : slower,
+      .slow_sites = trial && !rules_alone ? trial->slow : NULL,
+      .facts = trial && !rules_alone ? trial->facts : NULL,
       .was_slower = c->refit && !refits_int8(c)};
   BSM_TRY(bsm_quantize_network(net, &quantizing, count));
   if (*count) {
     bsm_log(options->logger, BSM_LOG_LEVEL_INFO, "%zu layers compute in %s",
             *count, bsm_precision_name(precision));
   }
-  if (*slower) {
+  if (*slower && trial) {
+    bsm_log(options->logger, BSM_LOG_LEVEL_INFO,
+            "%zu layers are not in int8, as the target is %s to be faster "
+            "without",
+            *slower, options->no_timing ? "expected" : "measured");
+  } else if (*slower) {
     bsm_log(options->logger, BSM_LOG_LEVEL_WARNING,
             "%zu layers stay in fp32, which is faster than int8 on the target "
             "%s; --prefer-size or overrides of their precision have int8 "
@@ -204,7 +215,8 @@ static bsm_status quantize_to(const bsm_compilation *c, bsm_network *net,
 /* Layers compute in int8 or fp8 as the calibration says, and in the other of
  * the two where a rule says so. What was asked of it is done then, and the rest
  * of the layers is for the builder to decide. */
-static bsm_status quantize(const bsm_compilation *c, bsm_network *net) {
+static bsm_status quantize(const bsm_compilation *c, bsm_network *net,
+                           const bsm_int8_trial *trial) {
   const bsm_compile_options *options = c->options;
   const bsm_precision main = quantized_precision(c);
   const bsm_precision other =
@@ -213,8 +225,8 @@ static bsm_status quantize(const bsm_compilation *c, bsm_network *net) {
   size_t count, more = 0, slower = 0, none = 0;
   BSM_TRY(bsm_prepare_quantization(
       net, c->target, options->calibration->equalized, options->logger));
-  BSM_TRY(quantize_to(c, net, main, false, &count, &slower));
-  if (both) BSM_TRY(quantize_to(c, net, other, true, &more, &none));
+  BSM_TRY(quantize_to(c, net, main, false, trial, &count, &slower));
+  if (both) BSM_TRY(quantize_to(c, net, other, true, trial, &more, &none));
   if (!count && !more && !slower) {
     const char *name = bsm_precision_name(main);
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -233,11 +245,12 @@ static bsm_status quantize(const bsm_compilation *c, bsm_network *net) {
 }
 
 static bsm_status build(const bsm_compilation *c, bsm_network *net,
-                        bsm_arena *arena, bsm_plan **out) {
+                        const bsm_int8_trial *trial, bsm_arena *arena,
+                        bsm_plan **out) {
   const bsm_compile_options *options = c->options;
   const char *truncated;
   bsm_metadata_vec metadata;
-  if (options->calibration) BSM_TRY(quantize(c, net));
+  if (options->calibration) BSM_TRY(quantize(c, net, trial));
   dump_network(options, "quantized", net);
   BSM_TRY(narrow_network(options, net, &truncated));
   BSM_TRY(bsm_engine_metadata_of(c->module, options, c->target, truncated,
@@ -245,6 +258,7 @@ static bsm_status build(const bsm_compilation *c, bsm_network *net,
   bsm_build_options building = bsm_building_options(c);
   const bsm_pass_watch watch = {dump_pass, (void *)(uintptr_t)options};
   building.watch = options->dump ? &watch : NULL;
+  if (trial) building.times = trial->times;
   building.metadata = metadata.items;
   building.metadata_count = (uint32_t)metadata.len;
   return bsm_build(net, &building, arena, out);
@@ -281,6 +295,37 @@ static bsm_status learn_values(const bsm_compilation *c, const bsm_graph *graph,
   return BSM_OK;
 }
 
+/* A build whose plan is only looked at: nobody is told of it. */
+static bsm_status try_int8(const bsm_compilation *c, const bsm_graph *graph,
+                           const bsm_int8_trial *trial, bsm_arena *arena,
+                           bsm_plan **out) {
+  bsm_network *net;
+  bsm_compile_options options = *c->options;
+  bsm_precision_policy policy = *c->precision;
+  bsm_compilation own = *c;
+  options.logger = NULL;
+  options.dump = NULL;
+  own.options = &options;
+  own.precision = &policy;
+  policy.rules =
+      BSM_NEW_ARRAY(arena, bsm_precision_rule, policy.rule_count + 1);
+  BSM_TRY_ALLOC(policy.rules);
+  memcpy(policy.rules, c->precision->rules,
+         policy.rule_count * sizeof(*policy.rules));
+  BSM_TRY(bsm_graph_to_network(&own, graph, NULL, NULL, &net));
+  bsm_status status = build(&own, net, trial, arena, out);
+  bsm_network_release(net);
+  return status;
+}
+
+static bool compares_int8(const bsm_compilation *c) {
+  const uint32_t narrow = BSM_PRECISION_FP16 | BSM_PRECISION_BF16;
+  return c->options->calibration && c->precision &&
+         c->precision->allowed & narrow && !c->precision->narrows &&
+         c->target->ops->step_seconds &&
+         quantized_precision(c) == BSM_PRECISION_INT8;
+}
+
 static bool wants_values(const bsm_compilation *c) {
   return c->precision && (c->precision->allowed & BSM_PRECISION_FP16) &&
          c->target->ops->greatest_values && !c->options->calibration;
@@ -303,7 +348,12 @@ bsm_status bsm_graph_to_plan(const bsm_compilation *c, const bsm_graph *graph,
     status = bsm_graph_to_network(c, graph, input_names, record, &net);
   }
   if (!status) {
-    status = build(c, net, arena, out);
+    bsm_timing_cache times = {.arena = &scratch};
+    bsm_int8_trial trial = {.times = &times};
+    const bool compares = compares_int8(c);
+    if (compares)
+      status = bsm_compare_int8(c, graph, try_int8, &scratch, &trial);
+    if (!status) status = build(c, net, compares ? &trial : NULL, arena, out);
     bsm_network_release(net);
   }
   if (c->precision) c->precision->values = NULL;

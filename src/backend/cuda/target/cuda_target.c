@@ -317,6 +317,7 @@ const bsm_target_ops bsm_cuda_target_ops = {
     .pass_count = sizeof(passes) / sizeof(passes[0]),
     .tactics = list_tactics,
     .cost = cost,
+    .step_seconds = bsm_cuda_step_seconds,
     .adopt = adopt,
     .pack_version = 3,
     .pack = bsm_cuda_pack,

@@ -29,6 +29,12 @@ bsm_status bsm_cuda_pack(const bsm_target *target, const bsm_plan_step *step,
                          int64_t in_maps, const void *values, size_t element,
                          bool transposed, void *packed, uint64_t *size);
 
+/* ---- cuda_seconds.c ---- */
+
+/* `step_seconds` of the target. */
+double bsm_cuda_step_seconds(const bsm_target *target, const bsm_plan *plan,
+                             const bsm_plan_step *step);
+
 /* ---- kernel_code.c ---- */
 
 /* A bit of scopes: with the kernels that the steps need at other sizes. */
