@@ -9,11 +9,16 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/cpu/cpu_element.h"
+#include "base/isa.h"
 
 enum { N = 40, LONGEST = 19 };
+
+/* Those under test: each instruction set in its turn. */
+static bsm_cpu_elements elements;
 
 /* Nothing but the n elements behind the first `before` of them is written. */
 static void check_repeats(bsm_dtype dtype, const void *element, size_t size) {
@@ -22,7 +27,8 @@ static void check_repeats(bsm_dtype dtype, const void *element, size_t size) {
       _Alignas(8) unsigned char made[N * 8], want[N * 8];
       memset(made, 0x5a, sizeof(made));
       memset(want, 0x5a, sizeof(want));
-      bsm_cpu_load(dtype, element, 0, n, made + (size_t)before * size);
+      bsm_cpu_load(&elements, dtype, element, 0, n,
+                   made + (size_t)before * size);
       for (int64_t i = 0; i < n; i++) {
         memcpy(want + (size_t)(before + i) * size, element, size);
       }
@@ -47,5 +53,13 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(elements_repeat_anywhere),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = 0;
+  for (unsigned row = 0; row < BSM_K_ISA_COUNT; row++) {
+    const uint32_t needs = bsm_k_isa_needs(row);
+    if ((bsm_isa_detect() & needs) != needs) continue;
+    elements = bsm_cpu_elements_of(needs);
+    printf("isa %x\n", (unsigned)needs);
+    failed += cmocka_run_group_tests(tests, NULL, NULL);
+  }
+  return failed;
 }
