@@ -458,6 +458,50 @@ static void test_reduce_of_short_rows(void **state) {
   }
 }
 
+/* A mean far from zero is rounded by more than what is between the numbers. */
+static void compare_far(harness *h, uint32_t isa, void *arg) {
+  const bsm_dims d = h->tensors[h->step.inputs[0]].dims;
+  const float *x = h->inputs[0], *y = h->outputs[0];
+  const bool columns = h->params.reduce.axes == 1;
+  const int64_t n = d.d[columns ? 0 : 1], step = columns ? d.d[1] : 1;
+  (void)isa;
+  (void)arg;
+  for (int64_t i = 0; i < d.d[columns ? 1 : 0]; i++) {
+    const float *from = x + i * (columns ? 1 : d.d[1]);
+    double mean = 0, squares = 0;
+    for (int64_t j = 0; j < n; j++) mean += (double)from[j * step] / (double)n;
+    for (int64_t j = 0; j < n; j++) {
+      squares += pow((double)from[j * step] - mean, 2);
+    }
+    const double want = squares / (double)(n - 1);
+    assert_close((double)y[i], want, 1e-6 * want, "variance");
+  }
+}
+
+static void test_variance_far_from_zero(void **state) {
+  static const int64_t sizes[][2] = {{40, 16}, {7, 100}, {100, 40}, {40, 5}};
+  harness_rng r = {47};
+  (void)state;
+  if (suite_is_for("cuda")) skip();
+  suite_needs(BSM_STEP_REDUCE);
+  for (int i = 0; i < 8; i++) {
+    const int64_t *size = sizes[i / 2];
+    harness h;
+    harness_init(&h, BSM_STEP_REDUCE);
+    float *x =
+        add_input(&h, BSM_DTYPE_FLOAT, dims_of(2, size[0], size[1]), NULL);
+    for (int64_t k = 0; k < size[0] * size[1]; k++) {
+      x[k] = 1e6f + (float)rng_range(&r, 0, 20) / 8;
+    }
+    add_output(&h, BSM_DTYPE_FLOAT, dims_of(1, size[i % 2]), NULL);
+    h.params.reduce = (bsm_step_reduce){.operation = BSM_REDUCE_VARIANCE,
+                                        .axes = i % 2 ? 1 : 2,
+                                        .correction = 1};
+    harness_run_all(&h, compare_far, NULL);
+    harness_free(&h);
+  }
+}
+
 /* Any and all of rows of bool. */
 static void compare_truth(harness *h, uint32_t isa, void *arg) {
   const uint8_t *x = h->inputs[0], *y = h->outputs[0];
@@ -1092,6 +1136,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_reduce_of_maps),
       cmocka_unit_test(test_reduce_of_short_rows),
       cmocka_unit_test(test_nan_of_short_rows),
+      cmocka_unit_test(test_variance_far_from_zero),
       cmocka_unit_test(test_truth),
       cmocka_unit_test(test_integer_reduce),
       cmocka_unit_test(test_integer_rows),

@@ -130,6 +130,37 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   return bsm_cpu_set_scratch(out, 0, bytes, r->base.slots);
 }
 
+/* ---- run: variances of floats ---- */
+
+/* Whether a mean of floats is too coarse for squares of distances from it, as
+ * its rounding is not small beside them. */
+static bool is_far(double squares, double mean, int64_t n) {
+  return squares > 0.0 && squares < 6e-8 * mean * mean * (double)n;
+}
+
+/* The sum of x, or of squares of distances from a mean, in double. */
+static double sum_exactly(const reduce *r, const float *x, const double *mean) {
+  const bsm_cpu_space *d = &r->reduced;
+  const int64_t stride = d->strides[1][d->rank - 1];
+  double sum = 0.0;
+  bsm_cpu_cursor c;
+  bsm_cpu_seek(d, 0, &c);
+  for (int64_t i = 0, run; i < d->count; i += run) {
+    run = bsm_cpu_row_left(d, &c);
+    for (int64_t j = 0; j < run; j++) {
+      const double v = (double)x[c.offset[1] + j * stride];
+      sum += mean ? (v - *mean) * (v - *mean) : v;
+    }
+    bsm_cpu_advance(d, &c, run);
+  }
+  return sum;
+}
+
+static double squares_of_far(const reduce *r, const float *x) {
+  const double mean = sum_exactly(r, x, NULL) / (double)r->reduced.count;
+  return sum_exactly(r, x, &mean);
+}
+
 /* ---- run: float rows ---- */
 
 static float reduce_row(const reduce *r, const float *x, int64_t n) {
@@ -148,8 +179,9 @@ static float reduce_row(const reduce *r, const float *x, int64_t n) {
     default: {
       const float mean = (float)((double)r->rows->sum(x, n) / size);
       const double divisor = size - r->correction;
-      return (float)((double)r->rows->sum_squares(x, n, mean) /
-                     (divisor > 0.0 ? divisor : 0.0));
+      double squares = (double)r->rows->sum_squares(x, n, mean);
+      if (is_far(squares, (double)mean, n)) squares = squares_of_far(r, x);
+      return (float)(squares / (divisor > 0.0 ? divisor : 0.0));
     }
   }
 }
@@ -171,29 +203,36 @@ static void rows_unit(void *arg, int64_t unit, int slot) {
 
 /* ---- run: short rows of floats ---- */
 
-/* y of the columns of x, n rows of TURNED. Floats suffice: what is divided has
- * been rounded to them before. */
-static void reduce_turned(const reduce *r, const float *x, int64_t n,
-                          float *y) {
+/* y of the columns of `turned`, n rows of TURNED, of which the first `count`
+ * are rows of x. Floats suffice: what is divided has been rounded to them
+ * before. */
+static void reduce_turned(const reduce *r, const float *x, int64_t stride,
+                          const float *turned, int64_t count, float *y) {
+  const int64_t n = r->reduced.count;
   float mean[TURNED] = {0}, divisor = (float)n;
   switch (r->operation) {
     case BSM_REDUCE_MAX:
-      r->rows->max_columns(x, TURNED, n, y, TURNED);
+      r->rows->max_columns(turned, TURNED, n, y, TURNED);
       return;
     case BSM_REDUCE_MIN:
-      r->rows->min_columns(x, TURNED, n, y, TURNED);
+      r->rows->min_columns(turned, TURNED, n, y, TURNED);
       return;
     case BSM_REDUCE_L2:
-      r->rows->square_columns(x, TURNED, n, mean, y, TURNED);
+      r->rows->square_columns(turned, TURNED, n, mean, y, TURNED);
       for (int64_t i = 0; i < TURNED; i++) y[i] = sqrtf(y[i]);
       return;
     default:
-      r->rows->sum_columns(x, TURNED, n, y, TURNED);
+      r->rows->sum_columns(turned, TURNED, n, y, TURNED);
   }
   if (r->operation == BSM_REDUCE_SUM) return;
   if (r->operation == BSM_REDUCE_VARIANCE) {
     for (int64_t i = 0; i < TURNED; i++) mean[i] = y[i] / divisor;
-    r->rows->square_columns(x, TURNED, n, mean, y, TURNED);
+    r->rows->square_columns(turned, TURNED, n, mean, y, TURNED);
+    for (int64_t i = 0; i < count; i++) {
+      if (is_far((double)y[i], (double)mean[i], n)) {
+        y[i] = (float)squares_of_far(r, x + i * stride);
+      }
+    }
     divisor = (float)fmax((double)n - r->correction, 0.0);
   }
   for (int64_t i = 0; i < TURNED; i++) y[i] /= divisor;
@@ -217,7 +256,7 @@ static void short_rows_unit(void *arg, int64_t unit, int slot) {
     const float *x = (const float *)(const void *)w->x + c.offset[1];
     float *y = (float *)(void *)w->y + c.offset[0];
     r->rows->transpose(x, x_stride, turned, TURNED, n, count);
-    reduce_turned(r, turned, n, result);
+    reduce_turned(r, x, x_stride, turned, count, result);
     for (int64_t j = 0; j < count; j++) y[j * y_stride] = result[j];
     bsm_cpu_advance(k, &c, count);
   }
@@ -263,6 +302,10 @@ static void reduce_columns(const reduce *r, const float *x, int64_t n,
   }
   add_columns(r, x, n, is_summed(r->operation) ? NULL : mean, total);
   for (int64_t j = 0; j < n; j++) {
+    if (r->operation == BSM_REDUCE_VARIANCE &&
+        is_far(total[j], (double)mean[j], r->reduced.count)) {
+      total[j] = squares_of_far(r, x + j);
+    }
     const double value = total[j] / divisor;
     y[j] = (float)(r->operation == BSM_REDUCE_L2 ? sqrt(value) : value);
   }
