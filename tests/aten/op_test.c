@@ -209,7 +209,6 @@ static void test_lacking_dtypes(void **state) {
   const bsm_ivalue p = bsm_iv_double(2), n = bsm_iv_int(1);
   const bsm_ivalue complexes[] = {complex, complex};
   const bsm_ivalue cdist[] = {half, half, p, none};
-  const bsm_ivalue addr[] = {half, ints, ints, n, n};
   const bsm_ivalue dist[] = {ints, ints, p};
   const bsm_ivalue attention[] = {bytes, bytes, bytes, none, p, no, none, no};
   const bsm_ivalue floats2 = of_dtype(f, BSM_DTYPE_FLOAT, one);
@@ -227,7 +226,6 @@ static void test_lacking_dtypes(void **state) {
   } rows[] = {{"aten::silu", complexes, 1},
               {"aten::logaddexp", complexes, 2},
               {"aten::_cdist_forward", cdist, 4},
-              {"aten::addr", addr, 5},
               {"aten::dist", dist, 3},
               {"aten::lerp.Scalar", dist, 3},
               {"aten::tensordot", tensordot, 4},
