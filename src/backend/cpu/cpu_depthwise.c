@@ -53,13 +53,13 @@ void bsm_cpu_depthwise_init(const bsm_step_convolution *params,
 bsm_status bsm_cpu_depthwise_set_kernel(const float *packed, bsm_arena *arena,
                                         bsm_cpu_depthwise *d) {
   const size_t row = (size_t)d->w_tap, wide = row + BSM_PANEL;
+  const size_t taps = (size_t)d->taps, count = wide * taps;
   d->kernel = packed;
   if (d->maps > 1 || d->w_tap % COLLISION || d->taps == 1) return BSM_OK;
-  float *copy = BSM_NEW_ARRAY(arena, float, wide *(size_t)d->taps);
+  float *copy = BSM_NEW_ARRAY(arena, float, count);
   BSM_TRY_ALLOC(copy);
-  for (int64_t t = 0; t < d->taps; t++) {
-    memcpy(copy + (size_t)t * wide, packed + (size_t)t * row,
-           row * sizeof(float));
+  for (size_t t = 0; t < taps; t++) {
+    memcpy(copy + t * wide, packed + t * row, row * sizeof(float));
   }
   d->kernel = copy;
   d->w_tap = (int64_t)wide;

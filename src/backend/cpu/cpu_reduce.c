@@ -382,9 +382,8 @@ static void truth_unit(void *arg, int64_t unit, int slot) {
 
 /* ---- run: rows of integers ---- */
 
-#define BESIDE                                                  \
-  128 /* elements that are compared with as many others at once \
-       */
+/* Elements that are compared with as many others at once. */
+#define BESIDE 128
 
 /* The greatest or the least of a row, which few instruction sets find among
  * neighbours. */
