@@ -376,19 +376,19 @@ static void test_lying_calls(void **state) {
   refuse(&h, BSM_CORRUPT, "more than compute results");
   make_plan(&h, "aten::nonzero");
   h.arg_count = 0;
-  refuse(&h, BSM_INVALID_ARGUMENT, "missing argument 0");
+  refuse(&h, BSM_UNSUPPORTED, "missing argument 0");
   make_plan(&h, "aten::nonzero");
   h.arg_count = 2;
-  refuse(&h, BSM_INVALID_ARGUMENT, "2 arguments, expected 1");
+  refuse(&h, BSM_UNSUPPORTED, "2 arguments, expected 1");
   make_plan(&h, "aten::nonzero");
   h.args[0] = bsm_iv_int(7);
-  refuse(&h, BSM_INVALID_ARGUMENT, "wrong type");
+  refuse(&h, BSM_UNSUPPORTED, "wrong type");
   make_plan(&h, "aten::dict.str"); /* its argument may be anything */
   h.args[0] = bsm_iv_int(7);
-  refuse(&h, BSM_INVALID_ARGUMENT, "wrong type");
+  refuse(&h, BSM_UNSUPPORTED, "wrong type");
   make_plan(&h, "aten::list.t");
   h.args[0] = bsm_iv_int(7);
-  refuse(&h, BSM_INVALID_ARGUMENT, "wrong type");
+  refuse(&h, BSM_UNSUPPORTED, "wrong type");
   make_plan(&h, "aten::tensor"); /* a list of anything */
   bsm_list nothing = {0};
   h.args[0] = bsm_iv_list(&nothing);
@@ -401,7 +401,7 @@ static void test_lying_calls(void **state) {
   refuse(&h, BSM_CORRUPT, "tensor 1 of 1");
   make_plan(&h, "aten::nonzero");
   h.params->aten_call.result_count = 2;
-  refuse(&h, BSM_INVALID_ARGUMENT, "2 results asked of an op with 1");
+  refuse(&h, BSM_UNSUPPORTED, "2 results asked of an op with 1");
   make_plan(&h, "aten::nonzero");
   ((int32_t *)(uintptr_t)h.params->aten_call.results)[0] = -9;
   refuse(&h, BSM_CORRUPT, "of kind -9");

@@ -296,10 +296,16 @@ static bsm_status adaptive_plan(const bsm_tensor *t, const bsm_ivalue *size,
   BSM_TRY(split_shape(t, dims, "adaptive_pool", plan));
   BSM_TRY(bsm_op_ints(size, dims, NULL, "output_size", out));
   for (int i = 0; i < dims; i++) {
-    if (out[i] < 0 || out[i] > (int64_t)1 << 31) {
-      return BSM_FAIL(out[i] < 0 ? BSM_INVALID_ARGUMENT : BSM_LIMIT,
-                      "adaptive_pool: elements of output_size must be from 0 "
-                      "to 2^31 but received %lld",
+    if (out[i] < 0) {
+      return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                      "adaptive_pool: elements of output_size must be greater "
+                      "than or equal to 0 but received %lld",
+                      (long long)out[i]);
+    }
+    if (out[i] > (int64_t)1 << 31) {
+      return BSM_FAIL(BSM_LIMIT,
+                      "adaptive_pool: elements of output_size may be 2^31 at "
+                      "most but received %lld",
                       (long long)out[i]);
     }
     plan->out[3 - dims + i] = out[i];

@@ -115,9 +115,13 @@ static void f_mvlgamma(double *out, const double *const *in, size_t n,
 static bsm_status op_mvlgamma(OP_PARAMS) {
   bsm_tensor *t = op_tensor(&args[0]), *out;
   const int64_t p = op_int(&args[1]);
-  if (p < 1 || p > 100000) {
-    return BSM_FAIL(p < 1 ? BSM_INVALID_ARGUMENT : BSM_LIMIT,
-                    "p has to be from 1 to 100000, got %lld", (long long)p);
+  if (p < 1) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "p has to be greater than or equal to 1");
+  }
+  if (p > 100000) {
+    return BSM_FAIL(BSM_LIMIT, "mvlgamma: p may be 100000 at most, got %lld",
+                    (long long)p);
   }
   const int order = (int)p;
   const bsm_pointwise pw = {.name = "mvlgamma",

@@ -504,9 +504,14 @@ static bsm_status op_tensor_split(OP_PARAMS) {
   const int64_t size = t->sizes.d[dim];
   const bool at = args[1].tag == BSM_IVALUE_LIST;
   const int64_t n = at ? (int64_t)op_list_len(&args[1]) + 1 : op_int(&args[1]);
-  if (n <= 0 || n > 1000000) {
-    return BSM_FAIL(n <= 0 ? BSM_INVALID_ARGUMENT : BSM_LIMIT,
-                    "number of sections must be from 1 to 1000000, got %lld",
+  if (n <= 0) {
+    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+                    "number of sections must be larger than 0, got %lld",
+                    (long long)n);
+  }
+  if (n > 1000000) {
+    return BSM_FAIL(BSM_LIMIT,
+                    "tensor_split: there may be 1000000 sections, got %lld",
                     (long long)n);
   }
   bsm_tensor **parts = BSM_NEW_ARRAY(cx->arena, bsm_tensor *, (size_t)n);
