@@ -27,6 +27,7 @@ import concurrent.futures
 import ctypes
 import datetime
 import glob
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -238,9 +239,19 @@ def architecture_of(options):
     return next(o for o in options if "-architecture=" in o).split("=")[1]
 
 
+def load(path):
+    """In each process: NVRTC compiles one program at a time in one."""
+    global compiler_of_process
+    compiler_of_process = Compiler(path)
+
+
+def compile_here(source, options, generated):
+    return compiler_of_process.compile(source, options, generated)
+
+
 def compile_all(pool, compiler, records):
     """The number of kernels that failed."""
-    jobs = [(r, pool.submit(compiler.compile, *r)) for r in records]
+    jobs = [(r, pool.submit(compile_here, *r)) for r in records]
     done, failed = collections.Counter(), 0
     for (source, options, _), job in jobs:
         what = job.result()
@@ -283,7 +294,10 @@ def main():
     with tempfile.TemporaryDirectory() as own, \
             tempfile.TemporaryDirectory() as models, \
             tempfile.TemporaryDirectory() as work, \
-            concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            concurrent.futures.ThreadPoolExecutor(args.jobs) as pool, \
+            concurrent.futures.ProcessPoolExecutor(
+                args.jobs, multiprocessing.get_context("spawn"), load,
+                (path,)) as processes:
         folder = os.path.abspath(args.record or own)
         if not args.record:
             run_suite(build, folder, args.jobs)
@@ -291,7 +305,7 @@ def main():
             print("FAILED: the conformance suite asked for nothing")
             return 1
         failed = record_models(pool, build, work, models)
-        failed += compile_all(pool, compiler,
+        failed += compile_all(processes, compiler,
                               read_records(folder, models, args.sample))
     print(f"check_kernels: {'FAILED' if failed else 'ok'}, NVRTC {compiler.version}")
     return 1 if failed else 0
