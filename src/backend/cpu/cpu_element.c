@@ -61,8 +61,7 @@ bsm_cpu_elements bsm_cpu_elements_of(uint32_t isa) {
   return (bsm_cpu_elements){bsm_k_ints_select(isa), bsm_k_convert_select(isa)};
 }
 
-/* The width of integers that are computed in 64 bits, or -1. */
-static int width_of(bsm_dtype dtype) {
+int bsm_cpu_narrow_width(bsm_dtype dtype) {
   switch (dtype) {
     case BSM_DTYPE_UINT8:
       return BSM_K_INTS_U8;
@@ -185,8 +184,8 @@ void bsm_cpu_load(const bsm_cpu_elements *k, bsm_dtype dtype, const void *from,
     return;
   }
   if (copy_neighbours(dtype, from, stride, n, to)) return;
-  if (stride == 1 && n >= FEW && width_of(dtype) >= 0) {
-    k->ints->load((bsm_k_ints_width)width_of(dtype), from, to, n);
+  if (stride == 1 && n >= FEW && bsm_cpu_narrow_width(dtype) >= 0) {
+    k->ints->load((bsm_k_ints_width)bsm_cpu_narrow_width(dtype), from, to, n);
     return;
   }
   if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
@@ -241,8 +240,8 @@ void bsm_cpu_load(const bsm_cpu_elements *k, bsm_dtype dtype, const void *from,
 void bsm_cpu_store(const bsm_cpu_elements *k, bsm_dtype dtype, void *to,
                    int64_t stride, int64_t n, const void *from) {
   if (copy_neighbours(dtype, from, stride, n, to)) return;
-  if (stride == 1 && n >= FEW && width_of(dtype) >= 0) {
-    k->ints->store((bsm_k_ints_width)width_of(dtype), from, to, n);
+  if (stride == 1 && n >= FEW && bsm_cpu_narrow_width(dtype) >= 0) {
+    k->ints->store((bsm_k_ints_width)bsm_cpu_narrow_width(dtype), from, to, n);
     return;
   }
   if (dtype == BSM_DTYPE_HALF || dtype == BSM_DTYPE_BFLOAT16) {
@@ -333,8 +332,9 @@ void bsm_cpu_convert(const bsm_cpu_elements *k, bsm_cpu_class from_class,
 
 void bsm_cpu_narrow(const bsm_cpu_elements *k, bsm_dtype dtype, void *values,
                     int64_t n) {
-  if (width_of(dtype) >= 0) {
-    k->ints->wrap((bsm_k_ints_width)width_of(dtype), values, values, n);
+  if (bsm_cpu_narrow_width(dtype) >= 0) {
+    k->ints->wrap((bsm_k_ints_width)bsm_cpu_narrow_width(dtype), values, values,
+                  n);
     return;
   }
   switch (dtype) {

@@ -17,6 +17,8 @@ typedef enum bsm_cpu_class {
 } bsm_cpu_class;
 
 bsm_cpu_class bsm_cpu_class_of(bsm_dtype dtype);
+/* The bsm_k_ints_width of integers of 8 to 32 bits, or -1. */
+int bsm_cpu_narrow_width(bsm_dtype dtype);
 static inline size_t bsm_cpu_class_size(bsm_cpu_class c) {
   return c == BSM_CPU_F32 ? 4 : c == BSM_CPU_U8 ? 1 : 8;
 }

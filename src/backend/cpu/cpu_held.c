@@ -7,29 +7,6 @@
 
 #include "aten/tensor.h"
 
-static int narrow_width(bsm_dtype dtype) {
-  switch (dtype) {
-    case BSM_DTYPE_UINT8:
-      return BSM_K_INTS_U8;
-    case BSM_DTYPE_INT8:
-      return BSM_K_INTS_I8;
-    case BSM_DTYPE_INT16:
-      return BSM_K_INTS_I16;
-    case BSM_DTYPE_INT32:
-      return BSM_K_INTS_I32;
-    default:
-      return -1;
-  }
-}
-
-bool bsm_cpu_is_narrow(bsm_dtype dtype) {
-  return narrow_width(dtype) >= 0;
-}
-
-bsm_k_ints_width bsm_cpu_width_of(bsm_dtype dtype) {
-  return (bsm_k_ints_width)narrow_width(dtype);
-}
-
 size_t bsm_cpu_held_size(bsm_dtype dtype) {
   return bsm_cpu_is_narrow(dtype) ? bsm_dtype_size(dtype)
                                   : bsm_cpu_class_size(bsm_cpu_class_of(dtype));
@@ -77,7 +54,7 @@ void bsm_cpu_put(const bsm_cpu_elements *k, bsm_dtype dtype, void *to,
 void bsm_cpu_held_to_class(const bsm_cpu_elements *k, bsm_dtype from,
                            const void *x, bsm_cpu_class c, void *to,
                            int64_t n) {
-  const int width = narrow_width(from);
+  const int width = bsm_cpu_narrow_width(from);
   const bsm_k_ints *ints = k->ints;
   if (width < 0) {
     bsm_cpu_convert(k, bsm_cpu_class_of(from), x, c, to, n);

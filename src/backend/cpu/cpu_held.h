@@ -7,9 +7,13 @@
 
 #include "backend/cpu/cpu_element.h"
 
-bool bsm_cpu_is_narrow(bsm_dtype dtype);
+static inline bool bsm_cpu_is_narrow(bsm_dtype dtype) {
+  return bsm_cpu_narrow_width(dtype) >= 0;
+}
 /* The width of such a dtype. */
-bsm_k_ints_width bsm_cpu_width_of(bsm_dtype dtype);
+static inline bsm_k_ints_width bsm_cpu_width_of(bsm_dtype dtype) {
+  return (bsm_k_ints_width)bsm_cpu_narrow_width(dtype);
+}
 static inline bool bsm_cpu_is_held_as_is(bsm_dtype dtype) {
   return bsm_cpu_is_native(dtype) || bsm_cpu_is_narrow(dtype);
 }
