@@ -3,6 +3,7 @@
 #ifndef BSM_BUILDER_CONSTANTS_H_
 #define BSM_BUILDER_CONSTANTS_H_
 
+#include <float.h>
 #include <math.h>
 
 #include "aten/tensor.h"
@@ -39,6 +40,26 @@ static inline double bsm_constant_number(const bsm_weights *w, int64_t index) {
     default:
       return (double)NAN;
   }
+}
+
+static inline bool bsm_constant_is_floating_or_empty(const bsm_weights *w) {
+  return w->count == 0 || bsm_dtype_is_floating(w->dtype);
+}
+
+/* The number for a map, of weights that are one for all maps or one for each;
+ * `fallback` when there are none. */
+static inline double bsm_constant_number_or(const bsm_weights *w, int64_t map,
+                                            double fallback) {
+  return w->count ? bsm_constant_number(w, w->count == 1 ? 0 : map) : fallback;
+}
+
+/* The greatest finite number of a dtype that kernels have. */
+#define BSM_LARGEST_HALF 65504.0
+
+static inline double bsm_largest_number(bsm_dtype dtype) {
+  return dtype == BSM_DTYPE_HALF     ? BSM_LARGEST_HALF
+         : dtype == BSM_DTYPE_DOUBLE ? DBL_MAX
+                                     : (double)FLT_MAX;
 }
 
 /* The greatest magnitude that is no NaN. */

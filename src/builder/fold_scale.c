@@ -7,7 +7,6 @@
  * packed: bsm_deferred, and `factor` of products). Requires: only the scale
  * reads the product's output, the target fuses in its dtype, and it has no
  * epilogue yet. */
-#include <float.h>
 #include <math.h>
 
 #include "builder/constants.h"
@@ -19,34 +18,19 @@ typedef struct scaling {
   bsm_weights by, shift;
 } scaling;
 
-/* The value for a map; `fallback` when absent. */
-static double per_channel(const bsm_weights *w, int64_t channel,
-                          double fallback) {
-  if (w->count == 0) return fallback;
-  return bsm_constant_number(w, w->count == 1 ? 0 : channel);
-}
-
-static bool is_number_or_empty(const bsm_weights *w) {
-  return w->count == 0 || bsm_dtype_is_floating(w->dtype);
-}
-
-#define LARGEST_HALF 65504.0
-
 /* Whether weights of a dtype times their factors stay finite. An infinite
  * factor does not: of a sum it makes an infinity, of its terms, which may have
  * either sign, NaN. */
 static bool stays_finite(const bsm_weights *weights, bsm_dtype dtype,
                          const double *before, int64_t maps, const scaling *s) {
-  const double most = dtype == BSM_DTYPE_HALF     ? LARGEST_HALF
-                      : dtype == BSM_DTYPE_DOUBLE ? DBL_MAX
-                                                  : (double)FLT_MAX;
   double factor = 0;
   for (int64_t c = 0; c < maps; c++) {
-    const double by = (before ? before[c] : 1) * per_channel(&s->by, c, 1);
+    const double by =
+        (before ? before[c] : 1) * bsm_constant_number_or(&s->by, c, 1);
     if (!isfinite(by)) return false;
     factor = fmax(factor, fabs(by));
   }
-  return bsm_constant_greatest(weights) * factor <= most;
+  return bsm_constant_greatest(weights) * factor <= bsm_largest_number(dtype);
 }
 
 static bool kernel_stays_finite(const bsm_layer *conv, const scaling *s) {
@@ -71,7 +55,7 @@ static bool has_no_epilogue(const bsm_epilogue *e) {
 }
 
 static bool can_fold_into_kernel(const bsm_layer *conv, const scaling *s) {
-  return is_number_or_empty(&conv->p.convolution.bias) &&
+  return bsm_constant_is_floating_or_empty(&conv->p.convolution.bias) &&
          has_no_epilogue(&conv->p.convolution.epilogue) &&
          kernel_stays_finite(conv, s);
 }
@@ -82,7 +66,7 @@ static bool can_fold_into_matrix(const bsm_layer *product, const scaling *s) {
   return product->inputs.len == 2 && b->dims.rank == 2 && from &&
          from->kind == BSM_LAYER_CONSTANT && b->dtype == BSM_DTYPE_FLOAT &&
          product->p.matrix_multiply.parts <= 1 &&
-         is_number_or_empty(&product->p.matrix_multiply.bias) &&
+         bsm_constant_is_floating_or_empty(&product->p.matrix_multiply.bias) &&
          has_no_epilogue(&product->p.matrix_multiply.epilogue) &&
          matrix_stays_finite(product, s);
 }
@@ -121,7 +105,8 @@ static bool scaling_of(const bsm_layer *layer, const bsm_itensor *y,
     out->by = layer->p.scale.scale;
     out->shift = layer->p.scale.shift;
     return axis == 1 && layer->p.scale.power.count == 0 &&
-           is_number_or_empty(&out->by) && is_number_or_empty(&out->shift);
+           bsm_constant_is_floating_or_empty(&out->by) &&
+           bsm_constant_is_floating_or_empty(&out->shift);
   }
   if (layer->kind != BSM_LAYER_ELEMENT_WISE) return false;
   const bsm_element_wise_operation operation = layer->p.element_wise.operation;
@@ -171,10 +156,11 @@ static bsm_status fold(bsm_network *net, int64_t maps, const scaling *s,
                                        bsm_dtype_size(dtype), BSM_ALIGNMENT);
   if (!factors || !values) return BSM_FAIL_OOM();
   for (int64_t c = 0; c < maps; c++) {
-    const double f = per_channel(&s->by, c, 1);
+    const double f = bsm_constant_number_or(&s->by, c, 1);
     const double b = bias->count ? bsm_constant_number(bias, c) : 0.0;
     factors[c] = *factor ? (*factor)[c] * f : f;
-    bsm_constant_store(dtype, values, c, b * f + per_channel(&s->shift, c, 0));
+    bsm_constant_store(dtype, values, c,
+                       b * f + bsm_constant_number_or(&s->shift, c, 0));
   }
   if (*factor || s->by.count) *factor = factors;
   if (bias->count == 0 && s->shift.count == 0) return BSM_OK;

@@ -163,7 +163,6 @@ static bsm_status refuse(const decision *d, const bsm_precision_rule *rule,
  * Made-up inputs are of another size than the user's, so that there is a
  * margin on both sides. */
 
-#define LARGEST_HALF 65504.0
 #define SMALLEST_HALF 0x1p-14 /* with all bits */
 #define MARGIN 16.0
 
@@ -240,9 +239,9 @@ static bool find_greatest(const bsm_precision_policy *policy,
 
 /* Why a layer should not read or write a tensor in float16; NULL: it may. */
 static const char *why_not_half(double greatest) {
-  return !(greatest * MARGIN <= LARGEST_HALF) ? "is too great"
-         : greatest < SMALLEST_HALF * MARGIN  ? "is too small"
-                                              : NULL;
+  return !(greatest * MARGIN <= BSM_LARGEST_HALF) ? "is too great"
+         : greatest < SMALLEST_HALF * MARGIN      ? "is too small"
+                                                  : NULL;
 }
 
 static bool fits_half(const decision *d, const bsm_layer *layer) {
@@ -261,7 +260,7 @@ static bool fits_half(const decision *d, const bsm_layer *layer) {
   }
   if (!reason && greatest_product(layer, &most)) {
     name = "a weight";
-    if (!(most <= LARGEST_HALF)) reason = "is too great";
+    if (!(most <= BSM_LARGEST_HALF)) reason = "is too great";
   }
   if (!reason) return true;
   bsm_log(d->logger, BSM_LOG_LEVEL_INFO,

@@ -16,7 +16,6 @@
  *
  * Requires: scales are folded into convolutions. Runs before fusion of
  * residuals, which would take the sums. */
-#include <float.h>
 #include <math.h>
 
 #include "builder/constants.h"
@@ -50,10 +49,6 @@ static bool is_convolution(const term *t) {
   return t->layer && t->layer->kind == BSM_LAYER_CONVOLUTION;
 }
 
-static bool is_floating_or_empty(const bsm_weights *w) {
-  return w->count == 0 || bsm_dtype_is_floating(w->dtype);
-}
-
 /* ---- what is a term ---- */
 
 /* A sum of two tensors of its own dims and dtype. */
@@ -79,8 +74,8 @@ static bool is_plain_convolution(const adding *a, const bsm_layer *layer) {
   const bsm_layer *from = layer->inputs.items[0]->producer;
   return layer->inputs.len == 1 && bsm_dtype_is_floating(dtype) &&
          bsm_dtype_size(dtype) > 1 && p->kernel.dtype == dtype &&
-         is_floating_or_empty(&p->bias) && !p->kernel_scale && !p->has_scale &&
-         !p->joins_next && !p->epilogue.has_residual &&
+         bsm_constant_is_floating_or_empty(&p->bias) && !p->kernel_scale &&
+         !p->has_scale && !p->joins_next && !p->epilogue.has_residual &&
          p->epilogue.activation == BSM_ACTIVATION_NONE &&
          !(from && from->kind == BSM_LAYER_DEQUANTIZE) &&
          a->target->ops->fuses(a->target, BSM_FUSION_SCALE, dtype);
@@ -89,8 +84,8 @@ static bool is_plain_convolution(const adding *a, const bsm_layer *layer) {
 /* x * scale + shift, for each map. */
 static bool is_plain_scale(const bsm_layer *layer) {
   return layer->kind == BSM_LAYER_SCALE && layer->p.scale.power.count == 0 &&
-         is_floating_or_empty(&layer->p.scale.scale) &&
-         is_floating_or_empty(&layer->p.scale.shift);
+         bsm_constant_is_floating_or_empty(&layer->p.scale.scale) &&
+         bsm_constant_is_floating_or_empty(&layer->p.scale.shift);
 }
 
 static term term_of(const adding *a, bsm_itensor *value, bsm_layer *sum) {
@@ -220,10 +215,6 @@ typedef struct sums {
   bool has_bias;
 } sums;
 
-static double number_or(const bsm_weights *w, int64_t i, double fallback) {
-  return w->count ? bsm_constant_number(w, w->count == 1 ? 0 : i) : fallback;
-}
-
 /* The tap of the cover that has each tap of a convolution. */
 static bsm_status map_taps(bsm_arena *scratch, const bsm_layer *cover,
                            const bsm_layer *part, int64_t **out) {
@@ -261,7 +252,7 @@ static bsm_status add_convolution(bsm_arena *scratch, const bsm_layer *cover,
             factor * bsm_constant_number(&kernel, row * taps + i);
       }
     }
-    s->bias[o] += number_or(&p->bias, o, 0);
+    s->bias[o] += bsm_constant_number_or(&p->bias, o, 0);
   }
   s->has_bias = s->has_bias || p->bias.count;
   return BSM_OK;
@@ -278,19 +269,16 @@ static void add_diagonal(const bsm_layer *cover, const bsm_layer *scale,
   for (int64_t o = 0; o < s->maps; o++) {
     const int64_t row = o * s->inputs + o % s->inputs;
     s->kernel[row * s->taps + tap] +=
-        scale ? number_or(&scale->p.scale.scale, o, 1) : 1;
-    if (scale) s->bias[o] += number_or(&scale->p.scale.shift, o, 0);
+        scale ? bsm_constant_number_or(&scale->p.scale.scale, o, 1) : 1;
+    if (scale)
+      s->bias[o] += bsm_constant_number_or(&scale->p.scale.shift, o, 0);
   }
   s->has_bias = s->has_bias || (scale && scale->p.scale.shift.count);
 }
 
-#define LARGEST_HALF 65504.0
-
 /* Whether numbers stay finite in a dtype. */
 static bool are_finite(const double *values, int64_t count, bsm_dtype dtype) {
-  const double most = dtype == BSM_DTYPE_HALF     ? LARGEST_HALF
-                      : dtype == BSM_DTYPE_DOUBLE ? DBL_MAX
-                                                  : (double)FLT_MAX;
+  const double most = bsm_largest_number(dtype);
   for (int64_t i = 0; i < count; i++) {
     if (!(fabs(values[i]) <= most)) return false;
   }
