@@ -6,20 +6,13 @@ import torch.nn.functional as F
 import torchvision  # registers nms
 from torch import Tensor, nn
 
-_cases = []
+from net_cases import Cases
 
-
-def case(*shapes, hows=("trace",), inputs=None):
-    """Registers a module class, with the shapes of its inputs."""
-    def register(cls):
-        _cases.append((cls.__name__, lambda: (cls(), inputs() if inputs else tuple(torch.randn(s) for s in shapes)),
-                       hows))
-        return cls
-    return register
+case = Cases()
 
 
 def cases():
-    return _cases
+    return case
 
 
 @case((1, 16, 600))

@@ -73,24 +73,8 @@ def measure(args, name, entry, env):
             runs[peer], peers[peer] = run, {}
         except Exception as problem:  # what a runtime does not take, it does not run
             peers[peer] = {"failed": str(problem).strip()[:200]}
+    clock = time.process_time_ns if args.threads == 1 else time.perf_counter_ns
     with torch.inference_mode():
-        for peer, least in least_times(args, runs).items():
+        for peer, least in peer_ops.least_times(args, clock, runs, 1e-6).items():
             peers[peer]["min_ms"] = least
     return {"model": name, "threads": args.threads, "peers": peers}
-
-
-def least_times(args, runs):
-    clock = time.process_time_ns if args.threads == 1 else time.perf_counter_ns
-    least = {peer: float("inf") for peer in runs}
-    for peer, run in list(runs.items()) * args.rounds:
-        run()
-        end = time.perf_counter_ns() + args.turn_ms * 1e6
-        while True:
-            start = clock()
-            run()
-            spent = clock() - start
-            if spent > 0:  # the clock of a virtual machine may stand still
-                least[peer] = min(least[peer], spent * 1e-6)
-            if time.perf_counter_ns() >= end:
-                break
-    return {peer: t for peer, t in least.items() if t < float("inf")}

@@ -6,20 +6,13 @@ import torch.nn.functional as F
 import torchvision  # registers nms
 from torch import nn
 
-_cases = []
+from net_cases import Cases
 
-
-def case(*shapes, hows=("trace",), inputs=None):
-    """Registers a module class, with the shapes of its inputs."""
-    def register(cls):
-        _cases.append((cls.__name__, lambda: (cls(), inputs() if inputs else tuple(torch.randn(s) for s in shapes)),
-                       hows))
-        return cls
-    return register
+case = Cases()
 
 
 def cases():
-    return _cases + [(name, lambda make=make: make(), ("trace",)) for name, make in hugging_face()]
+    return case + [(name, lambda make=make: make(), ("trace",)) for name, make in hugging_face()]
 
 
 def conv(i, o, k=3, s=1, g=1, act=nn.SiLU, d=1):
