@@ -124,4 +124,6 @@ LIMIT("aten::upsample_bilinear2d", "linear resize of uint8")
 LIMIT("aten::upsample_bilinear2d.vec", "linear resize of uint8")
 LIMIT("aten::var.correction", "a variance of fewer elements than its correction takes off")
 LIMIT("aten::var_mean.correction", "a variance of fewer elements than its correction takes off")
+LIMIT("quantized_decomposed::_choose_qparams_per_token_asymmetric_impl", "quantization in steps of bfloat16")
+LIMIT("quantized_decomposed::choose_qparams_per_token_asymmetric", "quantization in steps of bfloat16")
 /* clang-format on */

@@ -7,6 +7,8 @@
 #undef assert_ok
 #include "tests/conversion/op_engine.h"
 
+#define Q "quantized_decomposed::"
+
 static standin gpu;
 
 /* What is asked for. */
@@ -14,6 +16,7 @@ typedef struct selection {
   const char *name;
   bool only_first; /* all other tensors are constants: weights */
   bool no_float;   /* what is of float32 runs on the CPU too */
+  size_t every;    /* one call in so many; 0: all */
 } selection;
 
 static bsm_status run_case(fixture *f, const op_case *oc, bool only_first) {
@@ -50,13 +53,14 @@ static bool is_selected(const op_case *oc, const selection *s) {
 /* What is asked for by a test, and how many calls that were. */
 typedef struct selections {
   const selection *items;
-  size_t count, ran;
+  size_t count, seen, ran;
 } selections;
 
 static bsm_status visit(fixture *f, const op_case *oc, void *user) {
   selections *all = user;
   for (size_t i = 0; i < all->count; i++) {
     if (!is_selected(oc, &all->items[i])) continue;
+    if (all->items[i].every && all->seen++ % all->items[i].every) break;
     all->ran++;
     return run_case(f, oc, all->items[i].only_first);
   }
@@ -65,7 +69,7 @@ static bsm_status visit(fixture *f, const op_case *oc, void *user) {
 
 static void run_selected(fixture *f, const selection *items, size_t count,
                          size_t least) {
-  selections all = {items, count, 0};
+  selections all = {items, count, 0, 0};
   const size_t wrong = op_cases_visit(f, visit, &all);
   print_message("%zu calls\n", all.ran);
   assert_true(all.ran >= least);
@@ -87,9 +91,24 @@ static void recurrent_networks(void **state) {
   RUN(*state, selected, 16);
 }
 
+/* Operators that are made of layers which GPUs have. */
+static void compositions(void **state) {
+  static const selection selected[] = {
+      {Q "quantize_per_token", false, false, 16},
+      {Q "quantize_per_channel_group", true, false, 16},
+      {Q "dequantize_per_token", false, false, 16},
+      {Q "dequantize_per_channel_group", false, false, 16},
+      {Q "choose_qparams_per_token", false, false, 4},
+      {Q "choose_qparams_per_token_asymmetric", false, false, 4},
+  };
+  RUN(*state, selected, 6);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(recurrent_networks, fixture_setup,
+                                      fixture_teardown),
+      cmocka_unit_test_setup_teardown(compositions, fixture_setup,
                                       fixture_teardown),
   };
 #ifndef BSM_HAS_EMULATION
