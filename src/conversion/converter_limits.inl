@@ -6,6 +6,7 @@ LIMIT("aten::_embedding_bag", "output N of embedding_bag is used; only the first
 LIMIT("aten::_embedding_bag", "embedding_bag with mode 'max' and bags of different sizes")
 LIMIT("aten::_embedding_bag_forward_only", "output N of embedding_bag is used; only the first is given")
 LIMIT("aten::_embedding_bag_forward_only", "embedding_bag with mode 'max' and bags of different sizes")
+LIMIT("aten::_grouped_mm", "groups of what products sum over")
 LIMIT("aten::_native_batch_norm_legit.no_stats", "the moments of float16")
 LIMIT("aten::_native_batch_norm_legit.no_stats", "the moments of bfloat16")
 LIMIT("aten::_pack_padded_sequence", "the lengths of a packed sequence are known only when the model runs")

@@ -100,6 +100,7 @@ static void compositions(void **state) {
       {Q "dequantize_per_channel_group", false, false, 16},
       {Q "choose_qparams_per_token", false, false, 4},
       {Q "choose_qparams_per_token_asymmetric", false, false, 4},
+      {"transformers::grouped_mm_fallback", false, false, 5},
   };
   RUN(*state, selected, 6);
 }

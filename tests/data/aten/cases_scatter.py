@@ -177,3 +177,12 @@ def grouped_mm(m):
                        torch.tensor(ends, dtype=kind))
     m.case(q, m.rand((6, 8)), m.rand((3, 16, 8)), torch.tensor([2, 2, 6]))
     m.case(q, m.rand((6, 8)), m.rand((3, 8, 4), m.f8), torch.tensor([2, 2, 6]))
+    # So many groups and rows that tiles of one row, and of several, are least
+    # work; and ends that leave rows out.
+    for ends in ([0] * 30 + [3, 3, 5] + [8] * 31, [1] * 50 + [7] * 14):
+        m.case(q, m.rand((8, 2)), m.rand((64, 2, 3)), torch.tensor(ends))
+    ends = [0, 40, 40, 41, 105] + [105 + 7 * i for i in range(27)]
+    m.case(q, m.rand((300, 2)), m.rand((32, 2, 2)), torch.tensor(ends))
+    ends = torch.tensor(ends[:-1] + [300], dtype=torch.int32)
+    m.case(q, m.rand((300, 2), torch.bfloat16),
+           m.rand((32, 2, 2), torch.bfloat16), ends)
