@@ -101,6 +101,7 @@ static void compositions(void **state) {
       {Q "choose_qparams_per_token", false, false, 4},
       {Q "choose_qparams_per_token_asymmetric", false, false, 4},
       {"transformers::grouped_mm_fallback", false, false, 5},
+      {"aten::as_strided", false, false, 6},
   };
   RUN(*state, selected, 6);
 }

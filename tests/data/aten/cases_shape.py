@@ -101,6 +101,16 @@ def views(m):
     view("aten::unbind.int", rand(()), 0)
     view("aten::as_strided", x, [2, 2], [1, 3], 2)
     view("aten::as_strided", x, [2, 2], [1, 30], 2)
+    # Rows that stay together, windows that overlap, one element often.
+    view("aten::as_strided", x, [2, 2, 4], [8, 4, 1], 4)
+    view("aten::as_strided", x, [3, 2, 4], [6, 4, 1], 2)
+    view("aten::as_strided", x, [5, 6], [3, 1], 3)
+    view("aten::as_strided", x, [3, 1, 2, 1], [0, 99, 5, 99])
+    view("aten::as_strided", x, [], [], 23)
+    view("aten::as_strided", x, [2, 0], [1, 1])
+    view("aten::as_strided", x, [70], [0], 7)
+    view("aten::as_strided", torch.arange(200, dtype=torch.uint8), [70, 61],
+         [2, 1], 1)
     view("aten::as_strided_", x, [3, 2], [2, 1])
     for a in ((0, 2, 1), (2, 3, 1), (2, 2, 2), (1, 4, 1), (1, 2, 0)):
         view("aten::unfold", x, *a)
