@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embedding_bag: rows of a table, summed, averaged or their maximum, bag by
  * bag. Bags of one size, known now, are a reshape; the others multiply the
- * rows by a matrix that says which row is in which bag. */
-#include "conversion/emit.h"
+ * rows by a matrix that says which row is in which bag, or scatter them. */
+#include "conversion/scatter.h"
 
 enum { BAG_SUM, BAG_MEAN, BAG_MAX };
 
@@ -31,13 +31,38 @@ static bsm_itensor *reduce_uniform(bsm_conversion_ctx *ctx, const bags *b,
   return bsm_emit_reduce(ctx, x, operations[b->mode], 1u << 1, false);
 }
 
+/* The maxima: each row goes to the bag whose end is the first behind it. What
+ * is in none goes to one more bag. Bags without rows stay 0. */
+static bsm_itensor *reduce_max(bsm_conversion_ctx *ctx, const bags *b,
+                               bsm_itensor *starts, bsm_itensor *ends) {
+  static const bsm_scatter_options most = {BSM_SCATTER_MAX, true, false};
+  bsm_itensor *at = bsm_emit_arange(ctx, 0, b->n, 1);
+  bsm_itensor *passed = bsm_emit_binary(
+      ctx, ends, bsm_emit_unsqueeze(ctx, at, 1), BSM_ELEMENT_WISE_LESS_EQUAL);
+  bsm_itensor *bag =
+      bsm_emit_reduce(ctx, bsm_emit_cast(ctx, passed, BSM_DTYPE_INT64),
+                      BSM_REDUCE_SUM, 1u << 1, false);
+  bsm_itensor *inside =
+      bsm_emit_binary(ctx, at, bsm_emit_slice(ctx, starts, 0, 0, 1, 1),
+                      BSM_ELEMENT_WISE_GREATER_EQUAL);
+  if (b->keep) {
+    inside = bsm_emit_binary(ctx, inside, b->keep, BSM_ELEMENT_WISE_AND);
+  }
+  bag = bsm_emit_select(ctx, inside, bag,
+                        bsm_emit_int_scalar(ctx, BSM_DTYPE_INT64, b->count));
+  if (!b->rows) return NULL;
+  bsm_itensor *none = bsm_emit_fill(ctx, b->rows->dtype,
+                                    (bsm_dims){2, {b->count + 1, b->d}}, 0);
+  return bsm_emit_slice(ctx,
+                        bsm_emit_index_write(ctx, none, 0, bag, b->rows, most),
+                        0, 0, b->count, 1);
+}
+
 /* `starts` [count]: row i is in bag k when starts[k] <= i < starts[k + 1]. */
 static bsm_itensor *reduce_any(bsm_conversion_ctx *ctx, const bags *b,
                                bsm_itensor *starts, bsm_itensor *ends) {
-  if (b->mode == BAG_MAX) {
-    return bsm_emit_fail(ctx, BSM_UNSUPPORTED,
-                         "embedding_bag with mode 'max' and bags of different "
-                         "sizes");
+  if (b->mode == BAG_MAX && b->count > 0) {
+    return reduce_max(ctx, b, starts, ends);
   }
   bsm_itensor *at = bsm_emit_arange(ctx, 0, b->n, 1);
   const bsm_dims column = {2, {b->count, 1}};
