@@ -21,6 +21,20 @@ static bsm_status convert_plain(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, bsm_emit_activation(ctx, x, type, 0, 0));
 }
 
+/* log_sigmoid_forward: also exp(-|x|). */
+static bsm_status convert_log_sigmoid_forward(bsm_conversion_ctx *ctx,
+                                              const bsm_node *node,
+                                              const bsm_args *args) {
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, 0);
+  BSM_TRY(bsm_emit_output(
+      ctx, node, 0,
+      bsm_emit_activation(ctx, x, BSM_ACTIVATION_LOG_SIGMOID, 0, 0)));
+  if (!bsm_output_is_used(node, 1)) return BSM_OK;
+  x = bsm_emit_unary(ctx, x, BSM_UNARY_ABS);
+  x = bsm_emit_unary(ctx, x, BSM_UNARY_NEG);
+  return bsm_emit_output(ctx, node, 1, bsm_emit_unary(ctx, x, BSM_UNARY_EXP));
+}
+
 /* With one or two numbers; `variant` is the activation. */
 static bsm_status convert_parameters(bsm_conversion_ctx *ctx,
                                      const bsm_node *node,
@@ -283,6 +297,8 @@ static const bsm_conversion_pattern patterns[] = {
      BSM_ACTIVATION_SIGMOID},
     {"aten::log_sigmoid(Tensor self) -> Tensor", convert_plain,
      BSM_ACTIVATION_LOG_SIGMOID},
+    {"aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+     convert_log_sigmoid_forward, 0},
     FIXED("relu6", FIXED_RELU6),
     FIXED("selu", FIXED_SELU),
     FIXED("hardsigmoid", FIXED_HARD_SIGMOID),

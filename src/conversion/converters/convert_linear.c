@@ -101,33 +101,80 @@ static bsm_itensor *times(bsm_conversion_ctx *ctx, bsm_itensor *x,
                          BSM_ELEMENT_WISE_PROD);
 }
 
-/* beta * self + alpha * (a @ b): addmm, baddbmm, addmv, addbmm. With beta 0,
- * self is not even looked at: NaN in it does not spread. */
-static bsm_status convert_addmm(bsm_conversion_ctx *ctx, const bsm_node *node,
-                                const bsm_args *args) {
+/* beta * self + alpha * (a @ b). With beta 0, self is not even looked at: NaN
+ * in it does not spread. */
+static bsm_itensor *addmm(bsm_conversion_ctx *ctx, const bsm_args *args,
+                          bool sum_over_batch) {
   enum { SELF, MAT1, MAT2, BETA, ALPHA };
-  enum { SUM_OVER_BATCH = 1 };
   bsm_operand self = bsm_operand_of(ctx, args, SELF);
   bsm_scalar beta = bsm_arg_unwrap_to_scalar(args, BETA);
   bsm_scalar alpha = bsm_arg_unwrap_to_scalar(args, ALPHA);
   bsm_itensor *out =
       bsm_emit_torch_matmul(ctx, bsm_arg_itensor_or_freeze(ctx, args, MAT1),
                             bsm_arg_itensor_or_freeze(ctx, args, MAT2));
-  if (bsm_args_variant(args) == SUM_OVER_BATCH) {
+  if (sum_over_batch) {
     out = bsm_emit_reduce(ctx, out, BSM_REDUCE_SUM, 1, false);
   }
   out = times(ctx, out, alpha);
-  if (!out || self.missing) return bsm_ctx_take_error(ctx);
-  if (!(beta.d < 0) && !(beta.d > 0)) {
-    return bsm_emit_output(ctx, node, 0, out);
-  }
-  if (!(beta.d < 1) && !(beta.d > 1)) {
-    return bsm_emit_output(ctx, node, 0, with_bias(ctx, out, &self));
-  }
+  if (!out || self.missing) return NULL;
+  if (!(beta.d < 0) && !(beta.d > 0)) return out;
+  if (!(beta.d < 1) && !(beta.d > 1)) return with_bias(ctx, out, &self);
   bsm_itensor *bias =
       times(ctx, bsm_operand_emit(ctx, &self, out->dtype), beta);
+  return bsm_emit_binary(ctx, out, bias, BSM_ELEMENT_WISE_SUM);
+}
+
+enum { ADD_PRODUCT, ADD_SUM_OF_BATCH, ADD_ACTIVATE };
+
+/* addmm, baddbmm, addmv, addbmm, and _addmm_activation. */
+static bsm_status convert_addmm(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                const bsm_args *args) {
+  enum { USE_GELU = 5 };
+  const int variant = bsm_args_variant(args);
+  bsm_itensor *out = addmm(ctx, args, variant == ADD_SUM_OF_BATCH);
+  if (variant == ADD_ACTIVATE) {
+    const bool gelu = bsm_arg_unwrap_to_bool(args, USE_GELU);
+    out = bsm_emit_activation(
+        ctx, out, gelu ? BSM_ACTIVATION_GELU_ERF : BSM_ACTIVATION_RELU, 0, 0);
+  }
+  return bsm_emit_output(ctx, node, 0, out);
+}
+
+/* _int_mm: of int8, in int32. */
+static bsm_status convert_int_mm(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                 const bsm_args *args) {
+  bsm_itensor *in[2];
+  for (size_t i = 0; i < 2; i++) {
+    in[i] = bsm_arg_itensor_or_freeze(ctx, args, i);
+    if (!in[i]) return bsm_ctx_take_error(ctx);
+    BSM_CHECK(in[i]->dtype == BSM_DTYPE_INT8 && bsm_rank(in[i]) == 2,
+              "_int_mm of %s with dims %s", bsm_dtype_name(in[i]->dtype),
+              bsm_dims_str(in[i]->dims));
+    in[i] = bsm_emit_cast(ctx, in[i], BSM_DTYPE_INT32);
+  }
   return bsm_emit_output(ctx, node, 0,
-                         bsm_emit_binary(ctx, out, bias, BSM_ELEMENT_WISE_SUM));
+                         bsm_emit_matmul(ctx, in[0], false, in[1], false));
+}
+
+/* _weight_int8pack_mm(self, mat2, scales): self by int8 rows, each of which has
+ * a scale. */
+static bsm_status convert_int8pack_mm(bsm_conversion_ctx *ctx,
+                                      const bsm_node *node,
+                                      const bsm_args *args) {
+  enum { SELF, MAT2, SCALES };
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  bsm_itensor *w = bsm_arg_itensor_or_freeze(ctx, args, MAT2);
+  bsm_itensor *scales = bsm_arg_itensor_or_freeze(ctx, args, SCALES);
+  if (!x || !w || !scales) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(bsm_rank(x) == 2 && bsm_rank(w) == 2 &&
+                bsm_dtype_is_floating(x->dtype) && scales->dtype == x->dtype,
+            "_weight_int8pack_mm of dims %s and %s with scales of %s",
+            bsm_dims_str(x->dims), bsm_dims_str(w->dims),
+            bsm_dtype_name(scales->dtype));
+  bsm_itensor *out =
+      bsm_emit_matmul(ctx, x, false, bsm_emit_cast(ctx, w, x->dtype), true);
+  return bsm_emit_output(
+      ctx, node, 0, bsm_emit_binary(ctx, out, scales, BSM_ELEMENT_WISE_PROD));
 }
 
 /* self[:, None] * vec2[None, :] */
@@ -164,10 +211,17 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::mv(Tensor self, Tensor vec) -> Tensor", convert_matmul, 21},
     {"aten::dot(Tensor self, Tensor tensor) -> Tensor", convert_matmul, 11},
     {"aten::vdot(Tensor self, Tensor other) -> Tensor", convert_matmul, 11},
-    ADD("addmm", "mat1", "mat2", 0),
-    ADD("addmv", "mat", "vec", 0),
-    ADD("baddbmm", "batch1", "batch2", 0),
-    ADD("addbmm", "batch1", "batch2", 1),
+    ADD("addmm", "mat1", "mat2", ADD_PRODUCT),
+    ADD("addmv", "mat", "vec", ADD_PRODUCT),
+    ADD("baddbmm", "batch1", "batch2", ADD_PRODUCT),
+    ADD("addbmm", "batch1", "batch2", ADD_SUM_OF_BATCH),
+    {"aten::_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar "
+     "beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor",
+     convert_addmm, ADD_ACTIVATE},
+    {"aten::_int_mm(Tensor self, Tensor mat2) -> Tensor", convert_int_mm, 0},
+    {"aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> "
+     "Tensor",
+     convert_int8pack_mm, 0},
     {"aten::outer(Tensor self, Tensor vec2) -> Tensor", convert_outer, 0},
     {"aten::ger(Tensor self, Tensor vec2) -> Tensor", convert_outer, 0},
 };

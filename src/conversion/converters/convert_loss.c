@@ -334,6 +334,28 @@ static bsm_status convert_nll(bsm_conversion_ctx *ctx, const bsm_node *node,
   return bsm_emit_output(ctx, node, 0, loss);
 }
 
+/* nll_loss_forward(self, target, weight, reduction, ignore_index), as exported
+ * programs have it: also the sum of the weights, 0 where nothing is summed. */
+static bsm_status convert_nll_forward(bsm_conversion_ctx *ctx,
+                                      const bsm_node *node,
+                                      const bsm_args *args) {
+  enum { SELF, TARGET, WEIGHT, REDUCTION, IGNORE_INDEX };
+  const int64_t reduction = bsm_arg_unwrap_to_int(args, REDUCTION);
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  bsm_itensor *t = bsm_arg_itensor_or_freeze(ctx, args, TARGET);
+  if (!x || !t) return bsm_ctx_take_error(ctx);
+  BSM_TRY(check_classes(x, t));
+  const nll_terms terms =
+      nll(ctx, args, x, t, WEIGHT, bsm_arg_unwrap_to_int(args, IGNORE_INDEX));
+  BSM_TRY(bsm_emit_output(ctx, node, 0,
+                          nll_reduced(ctx, terms.loss, &terms, reduction)));
+  if (!bsm_output_is_used(node, 1)) return BSM_OK;
+  return bsm_emit_output(ctx, node, 1,
+                         reduction == REDUCE_NONE
+                             ? number(ctx, x, 0)
+                             : reduced(ctx, terms.w, REDUCE_SUM));
+}
+
 #define NLL(name)                                            \
   {                                                          \
     "aten::" name                                            \
@@ -365,6 +387,12 @@ static const bsm_conversion_pattern patterns[] = {
     NLL("nll_loss"),
     NLL("nll_loss2d"),
     NLL("nll_loss_nd"),
+    {"aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int "
+     "reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
+     convert_nll_forward, 0},
+    {"aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int "
+     "reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
+     convert_nll_forward, 0},
     {"aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? "
      "weight=None, int reduction=1, int ignore_index=-100, float "
      "label_smoothing=0) -> Tensor",

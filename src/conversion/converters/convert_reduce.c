@@ -492,10 +492,13 @@ static bsm_status convert_count_nonzero(bsm_conversion_ctx *ctx,
 static bsm_status convert_aminmax(bsm_conversion_ctx *ctx, const bsm_node *node,
                                   const bsm_args *args) {
   enum { SELF, DIM, KEEPDIM };
-  uint32_t axes;
+  const bool all = bsm_args_variant(args) == ALL;
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
-  bool keep = bsm_arg_unwrap_to_bool(args, KEEPDIM);
-  if (!axes_of(ctx, args, DIM, x, &axes)) return bsm_ctx_take_error(ctx);
+  uint32_t axes = x ? (1u << (unsigned)bsm_rank(x)) - 1 : 0;
+  bool keep = !all && bsm_arg_unwrap_to_bool(args, KEEPDIM);
+  if (!x || (!all && !axes_of(ctx, args, DIM, x, &axes))) {
+    return bsm_ctx_take_error(ctx);
+  }
   BSM_TRY(bsm_emit_output(ctx, node, 0, extremum(ctx, x, false, axes, keep)));
   return bsm_emit_output(ctx, node, 1, extremum(ctx, x, true, axes, keep));
 }
@@ -645,6 +648,7 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
      "(Tensor min, Tensor max)",
      convert_aminmax, 0},
+    {"aten::_aminmax(Tensor self) -> (Tensor, Tensor)", convert_aminmax, ALL},
     {"aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, "
      "Tensor)",
      convert_aminmax, 0},
