@@ -298,7 +298,8 @@ foreach(name IN ITEMS code_forms_test cuda_int8_test cuda_op_suite_test
                       cuda_precision_test cuda_tf32_test cuda_timer_test
                       gpu_contexts_test gpu_devices_test gpu_failures_test
                       gpu_stress_test squeeze_excite_test group_norm_test
-                      float_product_test cast_convolution_test)
+                      float_product_test cast_convolution_test
+                      pooled_convolution_test)
   if(TEST cuda/${name})
     bsm_use_standins(cuda/${name})
   endif()
@@ -307,7 +308,8 @@ endforeach()
 # Those that a GPU can do as well as the stand-in.
 foreach(name IN ITEMS cuda_int8_test cuda_precision_test cuda_tf32_test
                       gpu_contexts_test squeeze_excite_test group_norm_test
-                      float_product_test cast_convolution_test)
+                      float_product_test cast_convolution_test
+                      pooled_convolution_test)
   if(TARGET ${name})
     bsm_add_gpu_test(cuda/${name} $<TARGET_FILE:${name}>)
   endif()

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "aten/tensor.h"
-#include "backend/cuda/steps/cuda_convolution.h"
+#include "backend/cuda/steps/cuda_first_layers.h"
 #include "bessemer/bessemer.h"
 #include "runtime/engine/engine.h"
 
@@ -93,7 +93,7 @@ static bsm_engine *compile(const char *text, bool last, uint32_t precisions) {
 static uint32_t joined_steps(const bsm_plan *plan, int sm) {
   uint32_t found = 0;
   for (uint32_t i = 0; i < plan->step_count; i++) {
-    found += bsm_cuda_cast_convolution_steps(plan, i, sm);
+    found += bsm_cuda_first_layers_steps(plan, i, sm);
   }
   return found;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "aten/tensor.h"
-#include "backend/cuda/steps/cuda_convolution.h"
+#include "backend/cuda/steps/cuda_first_layers.h"
 #include "backend/cuda/steps/cuda_group_norm.h"
 #include "backend/cuda/steps/cuda_products.h"
 #include "backend/cuda/steps/cuda_squeeze_excite.h"
@@ -290,7 +290,7 @@ static const struct joined {
     {bsm_cuda_squeeze_excite_steps, bsm_cuda_launch_squeeze_excite},
     {bsm_cuda_activated_norm_steps, bsm_cuda_launch_activated_norm},
     {bsm_cuda_float_product_steps, bsm_cuda_launch_float_product},
-    {bsm_cuda_cast_convolution_steps, bsm_cuda_launch_cast_convolution},
+    {bsm_cuda_first_layers_steps, bsm_cuda_launch_first_layers},
 };
 
 static const struct joined *find_joined(const bsm_cuda_launches *l,

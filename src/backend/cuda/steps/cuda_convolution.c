@@ -196,8 +196,10 @@ bool bsm_cuda_convolution_problem(const bsm_plan *plan,
   return true;
 }
 
-static bool problem_of(const bsm_plan *plan, const bsm_plan_step *step, int sm,
-                       bool transposed, bsm_cuda_mma_problem *out) {
+bool bsm_cuda_convolution_problem_of(const bsm_plan *plan,
+                                     const bsm_plan_step *step, int sm,
+                                     bool transposed,
+                                     bsm_cuda_mma_problem *out) {
   const bsm_step_epilogue *e = &step->params->convolution.epilogue;
   const bsm_dtype dtype = bsm_step_output(plan, step, 0)->dtype;
   const bsm_cuda_unit *unit = bsm_cuda_unit_of(dtype, step->precision, sm);
@@ -253,7 +255,8 @@ static void make_taps(const bsm_plan *plan, const bsm_plan_step *step,
 static bool problem_of_step(const bsm_plan *plan, const bsm_plan_step *step,
                             int sm, bsm_cuda_mma_problem *out) {
   const bool transposed = step->kind == BSM_STEP_DECONVOLUTION;
-  if (!problem_of(plan, step, sm, transposed, out)) return false;
+  if (!bsm_cuda_convolution_problem_of(plan, step, sm, transposed, out))
+    return false;
   if (transposed) make_taps(plan, step, out);
   return true;
 }
@@ -297,13 +300,13 @@ static bool unfolds(const bsm_cuda_launches *l,
          bsm_cuda_unfolds(problem, &matrix);
 }
 
-/* All but the images. */
-static bsm_status add_slots(bsm_cuda_launches *l) {
-  const bsm_plan_step *step = l->step;
+bsm_status bsm_cuda_add_convolution_slots(bsm_cuda_launches *l,
+                                          const bsm_plan_step *step,
+                                          uint32_t y) {
   BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS, offsetof(bsm_cuda_mma, b),
                             step->weights[0]));
-  BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_mma, y),
-                            step->outputs[0]));
+  BSM_TRY(
+      bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR, offsetof(bsm_cuda_mma, y), y));
   if (step->weights[1] != BSM_NO_WEIGHTS) {
     BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_WEIGHTS,
                               offsetof(bsm_cuda_mma, bias), step->weights[1]));
@@ -324,14 +327,15 @@ static bsm_status launch_mma(bsm_cuda_launches *l,
   if (!few && unfolds(l, problem)) {
     BSM_TRY(bsm_cuda_launch_unfolded(l, problem));
   } else {
-    BSM_TRY(few ? bsm_cuda_launch_few_maps(l, problem, false)
+    BSM_TRY(few ? bsm_cuda_launch_few_maps(l, problem,
+                                           &(bsm_cuda_few_maps_joined){0})
             : bsm_cuda_takes_few_rows(l, problem)
                 ? bsm_cuda_launch_few_rows(l, problem)
                 : bsm_cuda_launch_many_rows(l, problem));
     BSM_TRY(bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
                               offsetof(bsm_cuda_mma, a), step->inputs[0]));
   }
-  return add_slots(l);
+  return bsm_cuda_add_convolution_slots(l, step, step->outputs[0]);
 }
 
 /* ---- in any layout ---- */
@@ -361,7 +365,8 @@ static bsm_status launch(bsm_cuda_launches *l, bool transposed) {
   if (bsm_cuda_may_specialise(l) &&
       (l->scope == BSM_CUDA_FOR_SIZES
            ? problem_of_step(l->plan, l->step, l->sm, &problem)
-           : problem_of(l->plan, l->step, l->sm, transposed, &problem))) {
+           : bsm_cuda_convolution_problem_of(l->plan, l->step, l->sm,
+                                             transposed, &problem))) {
     return launch_mma(l, &problem);
   }
   const bsm_step_convolution *p = &l->step->params->convolution;
@@ -420,83 +425,6 @@ static bsm_status convolution(bsm_cuda_launches *l) {
 
 static bsm_status deconvolution(bsm_cuda_launches *l) {
   return launch(l, true);
-}
-
-/* ---- of images that are cast ahead of it ---- */
-
-/* A convolution that reads what is cast, in place of the cast. */
-typedef struct cast_images {
-  bsm_plan_step step;
-  uint32_t inputs[2];
-  bsm_cuda_mma_problem problem;
-} cast_images;
-
-static bool is_same(const bsm_plan_tensor *a, const bsm_plan_tensor *b) {
-  bool same = a->place == b->place && a->index == b->index &&
-              a->offset == b->offset && a->dtype == b->dtype &&
-              a->dims.rank == b->dims.rank;
-  for (int32_t i = 0; i < a->dims.rank && same; i++) {
-    same = a->dims.d[i] == b->dims.d[i] && a->strides[i] == b->strides[i];
-  }
-  return same;
-}
-
-/* Whether a step rounds floats, and a convolution of few maps behind it is the
- * only one that reads what it makes. */
-static bool find_cast(const bsm_plan *plan, uint32_t index, int sm,
-                      cast_images *out) {
-  const bsm_plan_step *cast = plan->steps + index, *step = cast + 1;
-  if (plan->step_count - index < 2 ||
-      !bsm_cuda_is_cast(plan, cast, BSM_DTYPE_FLOAT) ||
-      step->kind != BSM_STEP_CONVOLUTION || step->space != BSM_SPACE_DEVICE ||
-      strcmp(step->tactic, BSM_CUDA_FEW_MAPS_TACTIC) != 0) {
-    return false;
-  }
-  const bsm_plan_tensor *x = bsm_step_input(plan, cast, 0);
-  const bsm_plan_tensor *made = bsm_step_output(plan, cast, 0);
-  const bsm_plan_tensor *y = bsm_step_output(plan, step, 0);
-  *out = (cast_images){.step = *step, .inputs = {cast->inputs[0]}};
-  for (int32_t i = 0; i < x->dims.rank; i++) {
-    if (x->dims.d[i] != made->dims.d[i]) return false;
-  }
-  if (step->params->convolution.epilogue.has_residual) {
-    out->inputs[1] = step->inputs[1];
-    if (bsm_plan_tensors_meet(bsm_step_input(plan, step, 1), made)) {
-      return false;
-    }
-  }
-  out->step.inputs = out->inputs;
-  return x->dims.rank == made->dims.rank && made->dtype == y->dtype &&
-         made->place == BSM_PLACE_WORKSPACE &&
-         is_same(made, bsm_step_input(plan, step, 0)) &&
-         !bsm_plan_tensors_meet(x, y) &&
-         !bsm_cuda_is_read_behind(plan, index + 1, made) &&
-         problem_of(plan, &out->step, sm, false, &out->problem) &&
-         bsm_cuda_has_few_maps(&out->problem);
-}
-
-uint32_t bsm_cuda_cast_convolution_steps(const bsm_plan *plan, uint32_t index,
-                                         int sm) {
-  cast_images found;
-  return find_cast(plan, index, sm, &found) ? 2 : 0;
-}
-
-bsm_status bsm_cuda_launch_cast_convolution(bsm_cuda_launches *l,
-                                            uint32_t index) {
-  const bsm_plan_step *asked = l->step;
-  cast_images found;
-  if (!find_cast(l->plan, index, l->sm, &found)) {
-    return BSM_FAIL(BSM_INTERNAL, "no images are cast");
-  }
-  l->step = &found.step;
-  bsm_status status = bsm_cuda_launch_few_maps(l, &found.problem, true);
-  if (!status) {
-    status = bsm_cuda_add_slot(l, BSM_CUDA_SLOT_TENSOR,
-                               offsetof(bsm_cuda_mma, a), found.inputs[0]);
-  }
-  if (!status) status = add_slots(l);
-  l->step = asked;
-  return status;
 }
 
 const bsm_cuda_step_kind bsm_cuda_CONVOLUTION = {check_convolution, convolution,

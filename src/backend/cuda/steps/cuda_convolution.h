@@ -14,13 +14,15 @@ bool bsm_cuda_convolution_problem(const bsm_plan *plan,
                                   const bsm_cuda_unit *unit, bool transposed,
                                   bsm_cuda_mma_problem *out);
 
-/* The steps of plan from `index` on that one kernel does: a cast of images of
- * floats to 16 bits, which are not written then, and a convolution of few maps,
- * the only one that reads them. 2, or 0: there are none. */
-uint32_t bsm_cuda_cast_convolution_steps(const bsm_plan *plan, uint32_t index,
-                                         int sm);
-/* Adds the launch of both. */
-BSM_NODISCARD bsm_status bsm_cuda_launch_cast_convolution(bsm_cuda_launches *l,
-                                                          uint32_t index);
+/* The same of a step in a precision; false: also where its kernels have no such
+ * numbers. */
+bool bsm_cuda_convolution_problem_of(const bsm_plan *plan,
+                                     const bsm_plan_step *step, int sm,
+                                     bool transposed,
+                                     bsm_cuda_mma_problem *out);
+/* The slots of a launch of one, but that of the images; `y`: the tensor that is
+ * written. */
+BSM_NODISCARD bsm_status bsm_cuda_add_convolution_slots(
+    bsm_cuda_launches *l, const bsm_plan_step *step, uint32_t y);
 
 #endif /* BSM_BACKEND_CUDA_STEPS_CUDA_CONVOLUTION_H_ */

@@ -11,9 +11,23 @@
 /* Whether there is such a kernel for a problem of a convolution. */
 bool bsm_cuda_has_few_maps(const bsm_cuda_mma_problem *problem);
 
-/* The slots are the caller's, as those of bsm_cuda_launch_mma. `floats`: images
- * are, and are rounded. */
+/* Of each 2 by 2 pixels of what a convolution makes, one number is stored. */
+#define BSM_CUDA_POOL_LARGEST 1
+#define BSM_CUDA_POOL_MEAN 2
+
+/* Whether there is room for it. */
+bool bsm_cuda_few_maps_can_pool(const bsm_cuda_mma_problem *problem);
+
+/* What its kernel does besides; zero: nothing. */
+typedef struct bsm_cuda_few_maps_joined {
+  bool floats; /* images are, and are rounded */
+  int pool;    /* what is stored has other strides then: y_batch[0] of images,
+                * y_batch[1] of maps, y_line and y_row */
+} bsm_cuda_few_maps_joined;
+
+/* The slots are the caller's, as those of bsm_cuda_launch_mma. */
 BSM_NODISCARD bsm_status bsm_cuda_launch_few_maps(
-    bsm_cuda_launches *l, const bsm_cuda_mma_problem *problem, bool floats);
+    bsm_cuda_launches *l, const bsm_cuda_mma_problem *problem,
+    const bsm_cuda_few_maps_joined *joined);
 
 #endif /* BSM_BACKEND_CUDA_STEPS_CUDA_FEW_MAPS_H_ */
