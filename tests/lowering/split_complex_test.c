@@ -177,12 +177,84 @@ static void test_room(void **state) {
   (void)state;
   assert_int_equal(left_of(UINT64_C(60) << 20, 512, 8), 0);
   assert_int_equal(left_of(UINT64_C(10) << 20, 512, 8), 8);
-  assert_int_equal(left_of(UINT64_C(60) << 20, 1024, 1), 0);
-  assert_int_equal(left_of(UINT64_C(50) << 20, 1024, 1), 1);
+  assert_int_equal(left_of(UINT64_C(60) << 20, 1021, 1), 0);
+  assert_int_equal(left_of(UINT64_C(50) << 20, 1021, 1), 1);
+  assert_int_equal(left_of(UINT64_C(10) << 20, 1024, 1), 0);
+}
+
+/* Transforms of more points than a matrix has, in two steps; a number of points
+ * with a factor that is too large stays. */
+static void test_steps(void **state) {
+#define HEAD(dims)                               \
+  "graph(%a : Float(" dims                       \
+  ")):\n"                                        \
+  "  %none : NoneType = prim::Constant()\n"      \
+  "  %yes : bool = prim::Constant[value=1]()\n"  \
+  "  %no : bool = prim::Constant[value=0]()\n"   \
+  "  %last : int = prim::Constant[value=-1]()\n" \
+  "  %first : int = prim::Constant[value=0]()\n"
+#define REAL(dims) "  %r : Float(" dims ", 2) = aten::view_as_real(%c)\n"
+#define OF(dims) "  %z : ComplexFloat(" dims ") = aten::view_as_complex(%a)\n"
+  static const char *const cases[][2] = {
+      {"real numbers",
+       HEAD("2, 4096") "  %c : ComplexFloat(2, 2049) = aten::fft_rfft(%a, "
+                       "%none, %last, %none)\n" REAL(
+                           "2, 2049") "  return (%r)\n"},
+      {"1201 points by a matrix",
+       HEAD("1201") "  %c : ComplexFloat(601) = aten::fft_rfft(%a, %none, "
+                    "%last, %none)\n" REAL("601") "  return (%r)\n"},
+      {"an odd number of points",
+       HEAD("3, 3969") "  %c : ComplexFloat(3, 1985) = aten::fft_rfft(%a, "
+                       "%none, %last, %none)\n" REAL(
+                           "3, 1985") "  return (%r)\n"},
+      {"real numbers on both sides, filled up, along the first dim",
+       HEAD("2000, 2") "  %n : int = prim::Constant[value=2100]()\n"
+                       "  %o : str = prim::Constant[value=\"ortho\"]()\n"
+                       "  %c : ComplexFloat(2100, 2) = aten::fft_fft(%a, %n, "
+                       "%first, %o)\n" REAL("2100, 2") "  return (%r)\n"},
+      {"complex numbers and back",
+       HEAD("1089, 2")
+           OF("1089") "  %f : ComplexFloat(1089) = aten::fft_fft(%z, %none, "
+                      "%last, %none)\n"
+                      "  %s : ComplexFloat(1089) = aten::mul(%f, %f)\n"
+                      "  %c : ComplexFloat(1089) = aten::fft_ifft(%s, %none, "
+                      "%last, "
+                      "%none)\n" REAL("1089") "  return (%r)\n"},
+      {"to real numbers",
+       HEAD("2, 2049, 2")
+           OF("2, 2049") "  %r : Float(2, 4096) = aten::fft_irfft(%z, %none, "
+                         "%last, %none)\n"
+                         "  return (%r)\n"},
+      {"to an odd number of real numbers",
+       HEAD("1985, 2") OF("1985") "  %n : int = prim::Constant[value=3969]()\n"
+                                  "  %r : Float(3969) = aten::fft_irfft(%z, "
+                                  "%n, %last, %none)\n"
+                                  "  return (%r)\n"},
+      {"a spectrogram, and what it was of",
+       HEAD("2, 9000") "  %n : int = prim::Constant[value=4096]()\n"
+                       "  %h : int = prim::Constant[value=1024]()\n"
+                       "  %w : int = prim::Constant[value=4000]()\n"
+                       "  %c : ComplexFloat(2, 2049, 5) = aten::stft(%a, %n, "
+                       "%h, %w, %none, %yes, %yes, %yes, %no)\n"
+                       "  %s : ComplexFloat(2, 2049, 5) = aten::mul(%c, %c)\n"
+                       "  %b : Float(2, 4096) = aten::istft(%s, %n, %h, %w, "
+                       "%none, %yes, %yes, %yes, %none, %no)\n" REAL(
+                           "2, 2049, 5") "  return (%r, %b)\n"},
+      {"4099 points stay complex",
+       HEAD("4099") "  %c : ComplexFloat(2050) = aten::fft_rfft(%a, %none, "
+                    "%last, %none)\n" REAL("2050") "  return (%r)\n"}};
+#undef HEAD
+#undef REAL
+#undef OF
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    run_case(bsm_str_of(cases[i][0]), bsm_str_of(cases[i][1]));
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
+                                     cmocka_unit_test(test_steps),
                                      cmocka_unit_test(test_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,16 +10,15 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "lowering/passes/complex_parts.h"
+#include "lowering/passes/fourier_matrix.h"
 
-/* Matrices of larger transforms would take more than 33 MB. */
-#define MAX_REAL_POINTS 2048
-#define MAX_COMPLEX_POINTS 1024
 /* Of all matrices of a graph: compiling takes some three times as much memory,
  * of which a model of few bytes has 60 MiB. What is left stays a fast transform
  * of the reference library. */
 #define USUAL_BYTES (INT64_C(17) << 20)
 #define MAX_BYTES (INT64_C(70) << 20)
+/* Frames of a large inverse that a sample may be in. */
+#define MAX_OVERLAP 32
 
 enum { BY_NOTHING, BY_ROOT_N, BY_N };
 
@@ -27,112 +26,6 @@ static double factor(int64_t by, int64_t n) {
   return by == BY_NOTHING  ? 1
          : by == BY_ROOT_N ? 1 / sqrt((double)n)
                            : 1 / (double)n;
-}
-
-/* ---- matrices ---- */
-
-/* cos and sin of 2 pi k / n for all k. */
-typedef struct circle {
-  int64_t n;
-  double *cosine, *sine;
-} circle;
-
-static bsm_status make_circle(bsm_arena *arena, int64_t n, circle *c) {
-  c->n = n;
-  c->cosine = BSM_NEW_ARRAY(arena, double, (size_t)n);
-  c->sine = BSM_NEW_ARRAY(arena, double, (size_t)n);
-  BSM_TRY_ALLOC(c->cosine);
-  BSM_TRY_ALLOC(c->sine);
-  for (int64_t k = 0; k < n; k++) {
-    /* Eighths are exact: no part of a real number is imaginary. */
-    const double angle = 2 * 3.14159265358979323846 * (double)k / (double)n;
-    c->cosine[k] = 4 * k == n || 4 * k == 3 * n ? 0 : cos(angle);
-    c->sine[k] = 2 * k == n || k == 0 ? 0 : sin(angle);
-  }
-  return BSM_OK;
-}
-
-typedef enum kind { REAL_TO_COMPLEX, COMPLEX, COMPLEX_TO_REAL } kind;
-
-typedef struct transform {
-  kind kind;
-  int64_t n, bins; /* points; complex numbers that are kept */
-  bool inverse;    /* the sign of the angle */
-  double scale;
-  bool transposed; /* [out, in], as the weights of a convolution */
-} transform;
-
-/* Pairs count as two numbers. */
-static int64_t numbers_in(const transform *t) {
-  return t->kind == REAL_TO_COMPLEX ? t->n : 2 * t->bins;
-}
-
-static int64_t numbers_out(const transform *t) {
-  return t->kind == COMPLEX_TO_REAL ? t->n : 2 * t->bins;
-}
-
-/* By what number `in` counts in number `out`. */
-static double entry(const transform *t, const circle *c, int64_t in,
-                    int64_t out) {
-  const bool from_pair = t->kind != REAL_TO_COMPLEX;
-  const bool to_pair = t->kind != COMPLEX_TO_REAL;
-  const int64_t j = from_pair ? in / 2 : in, k = to_pair ? out / 2 : out;
-  const int64_t at = j * k % t->n;
-  const double sine = t->inverse ? c->sine[at] : -c->sine[at];
-  double scale = t->scale;
-  if (t->kind == COMPLEX_TO_REAL && j > 0 && 2 * j != t->n) scale *= 2;
-  /* (x + y i) (cos + sin i): how a part comes of a part */
-  const int part_in = from_pair ? (int)(in % 2) : 0;
-  const int part_out = to_pair ? (int)(out % 2) : 0;
-  if (part_in == part_out) return scale * c->cosine[at];
-  return scale * (part_in ? -sine : sine);
-}
-
-/* Transforms that are the same have one matrix. */
-typedef struct bsm_fourier_matrix {
-  struct bsm_fourier_matrix *next;
-  transform t;
-  bsm_tensor *tensor; /* NULL: not made yet */
-} matrix;
-
-static matrix *find_matrix(const bsm_complex_parts *p, const transform *t) {
-  matrix *m = p->matrices;
-  while (m && (m->t.kind != t->kind || m->t.n != t->n || m->t.bins != t->bins ||
-               m->t.inverse != t->inverse || m->t.transposed != t->transposed ||
-               memcmp(&m->t.scale, &t->scale, sizeof(t->scale)) != 0)) {
-    m = m->next;
-  }
-  return m;
-}
-
-static bsm_status fill_matrix(bsm_complex_parts *p, const transform *t,
-                              bsm_tensor **out) {
-  const int64_t in = numbers_in(t), count = numbers_out(t);
-  bsm_dims dims = {2, {in, count}};
-  circle c;
-  if (t->transposed) {
-    dims = t->kind == COMPLEX_TO_REAL ? (bsm_dims){3, {in, 1, count}}
-                                      : (bsm_dims){3, {count, 1, in}};
-  }
-  BSM_TRY(make_circle(p->arena, t->n, &c));
-  BSM_TRY(
-      bsm_tensor_new(p->graph->cx->arena, BSM_DTYPE_DOUBLE, dims, false, out));
-  double *to = bsm_tensor_data(*out);
-  const bool by_out = t->transposed && t->kind != COMPLEX_TO_REAL;
-  for (int64_t i = 0; i < in; i++) {
-    for (int64_t k = 0; k < count; k++) {
-      to[by_out ? k * in + i : i * count + k] = entry(t, &c, i, k);
-    }
-  }
-  return BSM_OK;
-}
-
-static bsm_status make_matrix(bsm_complex_parts *p, const bsm_node_emitter *e,
-                              const transform *t, bsm_value **out) {
-  matrix *m = find_matrix(p, t);
-  if (!m) return BSM_FAIL(BSM_INTERNAL, "a transform that was not expected");
-  if (!m->tensor) BSM_TRY(fill_matrix(p, t, &m->tensor));
-  return bsm_ir_tensor(e, m->tensor, out);
 }
 
 /* ---- along dims ---- */
@@ -153,28 +46,43 @@ static bsm_status resize(const bsm_node_emitter *e, bsm_value *x, int32_t dim,
   return bsm_ir_op(e, "aten::constant_pad_nd", in, 3, out);
 }
 
-/* Transforms x along a dim, of real numbers or of parts. */
-static bsm_status along(bsm_complex_parts *p, const bsm_node_emitter *e,
-                        const transform *t, int32_t dim, bsm_value *x,
-                        bsm_value **out) {
-  const bsm_dtype dtype = x->type->dtype;
-  const bool from_pair = t->kind != REAL_TO_COMPLEX;
-  bsm_value *in[2];
-  BSM_TRY(resize(e, x, dim, from_pair ? t->bins : t->n, &x));
+/* Along the last dim, or the pairs in it, in float64. */
+static bsm_status by_matrix(bsm_complex_parts *p, const bsm_node_emitter *e,
+                            const bsm_transform *t, bsm_value *x,
+                            bsm_value **out) {
   bsm_dims dims = x->type->dims;
-  const int32_t last = dims.rank - 1 - from_pair;
-  if (dim != last) BSM_TRY(bsm_ir_transpose(e, x, dim, last, &x));
-  dims = x->type->dims;
+  const int32_t last = dims.rank - 1 - (t->kind != BSM_REAL_TO_COMPLEX);
+  const bsm_dtype dtype = x->type->dtype;
+  bsm_value *in[2];
   dims.rank = last + 1;
-  dims.d[last] = numbers_in(t);
+  dims.d[last] = bsm_transform_numbers_in(t);
   BSM_TRY(bsm_ir_reshape(e, x, dims, &x));
   BSM_TRY(bsm_ir_cast(e, x, BSM_DTYPE_DOUBLE, &in[0]));
-  BSM_TRY(make_matrix(p, e, t, &in[1]));
+  BSM_TRY(bsm_fourier_make(p, e, t, &in[1]));
   BSM_TRY(bsm_ir_op(e, "aten::matmul", in, 2, &x));
   BSM_TRY(bsm_ir_cast(e, x, dtype, &x));
-  dims.d[last] = t->kind == COMPLEX_TO_REAL ? t->n : t->bins;
-  if (t->kind != COMPLEX_TO_REAL) dims.d[dims.rank++] = 2;
-  BSM_TRY(bsm_ir_reshape(e, x, dims, out));
+  dims.d[last] = t->kind == BSM_COMPLEX_TO_REAL ? t->n : t->bins;
+  if (t->kind != BSM_COMPLEX_TO_REAL) dims.d[dims.rank++] = 2;
+  return bsm_ir_reshape(e, x, dims, out);
+}
+
+/* Transforms x along a dim, of real numbers or of parts. */
+static bsm_status along(bsm_complex_parts *p, const bsm_node_emitter *e,
+                        const bsm_transform *t, int32_t dim, bsm_value *x,
+                        bsm_value **out) {
+  const bsm_dtype dtype = x->type->dtype;
+  const bool from_pair = t->kind != BSM_REAL_TO_COMPLEX;
+  BSM_TRY(resize(e, x, dim, from_pair ? t->bins : t->n, &x));
+  const int32_t last = x->type->dims.rank - 1 - from_pair;
+  bool fits;
+  if (dim != last) BSM_TRY(bsm_ir_transpose(e, x, dim, last, &x));
+  if (bsm_transform_is_large(t, &fits)) {
+    BSM_TRY(bsm_ir_cast(e, x, BSM_DTYPE_DOUBLE, &x));
+    BSM_TRY(bsm_fourier_steps(p, e, t, x, &x));
+    BSM_TRY(bsm_ir_cast(e, x, dtype, out));
+  } else {
+    BSM_TRY(by_matrix(p, e, t, x, out));
+  }
   return dim == last ? BSM_OK : bsm_ir_transpose(e, *out, dim, last, out);
 }
 
@@ -183,7 +91,7 @@ typedef struct call {
   int32_t dims[BSM_MAX_RANK];
   int64_t sizes[BSM_MAX_RANK]; /* of points */
   size_t count;
-  kind kind;
+  bsm_transform_kind kind;
   bool onesided, inverse;
   int64_t by;
 } call;
@@ -232,13 +140,15 @@ static bool read_torch_fft(const bsm_node *node, call *c) {
   c->inverse = *name == 'i';
   if (c->inverse) name++;
   const bool real = *name == 'r';
-  c->kind = !real ? COMPLEX : c->inverse ? COMPLEX_TO_REAL : REAL_TO_COMPLEX;
+  c->kind = !real        ? BSM_COMPLEX
+            : c->inverse ? BSM_COMPLEX_TO_REAL
+                         : BSM_REAL_TO_COMPLEX;
   c->onesided = real;
   if (!read_dims(node, 2, c) ||
       !read_norm(bsm_node_in(node, 3), c->inverse, &c->by)) {
     return false;
   }
-  if (c->kind == COMPLEX_TO_REAL) {
+  if (c->kind == BSM_COMPLEX_TO_REAL) {
     c->sizes[c->count - 1] = 2 * (c->sizes[c->count - 1] - 1);
   }
   if (bsm_value_is_none(bsm_node_in(node, 1))) return true;
@@ -257,20 +167,20 @@ static bool read_torch_fft(const bsm_node *node, call *c) {
 static bool read_exported_fft(const bsm_node *node, call *c) {
   const char *name = node->kind + strlen("aten::_fft_");
   bool flag = false;
-  c->kind = name[0] == 'r'   ? REAL_TO_COMPLEX
-            : name[2] == 'r' ? COMPLEX_TO_REAL
-                             : COMPLEX;
+  c->kind = name[0] == 'r'   ? BSM_REAL_TO_COMPLEX
+            : name[2] == 'r' ? BSM_COMPLEX_TO_REAL
+                             : BSM_COMPLEX;
   if (!read_dims(node, 1, c) || !bsm_value_int(bsm_node_in(node, 2), &c->by) ||
       c->by < BY_NOTHING || c->by > BY_N) {
     return false;
   }
-  if (c->kind == COMPLEX_TO_REAL) {
+  if (c->kind == BSM_COMPLEX_TO_REAL) {
     c->inverse = true;
     return bsm_value_int(bsm_node_in(node, 3), &c->sizes[c->count - 1]);
   }
   if (!bsm_value_bool(bsm_node_in(node, 3), &flag)) return false;
-  c->onesided = flag && c->kind == REAL_TO_COMPLEX;
-  c->inverse = !flag && c->kind == COMPLEX;
+  c->onesided = flag && c->kind == BSM_REAL_TO_COMPLEX;
+  c->inverse = !flag && c->kind == BSM_COMPLEX;
   return true;
 }
 
@@ -281,6 +191,26 @@ static bool is_real(const bsm_value *x) {
          (dtype == BSM_DTYPE_FLOAT || dtype == BSM_DTYPE_DOUBLE);
 }
 
+static bsm_transform transform_of(const call *c, bsm_transform_kind how,
+                                  size_t i) {
+  const int64_t n = c->sizes[i];
+  const bool half =
+      how != BSM_COMPLEX && (c->onesided || how == BSM_COMPLEX_TO_REAL);
+  return (bsm_transform){.kind = how,
+                         .n = n,
+                         .bins = half ? n / 2 + 1 : n,
+                         .inverse = c->inverse,
+                         .scale = factor(c->by, n)};
+}
+
+/* How dim `i` of a call is transformed. */
+static bsm_transform_kind kind_of(const call *c, bool real, size_t i) {
+  if (i + 1 != c->count) return BSM_COMPLEX;
+  return real                             ? BSM_REAL_TO_COMPLEX
+         : c->kind == BSM_COMPLEX_TO_REAL ? BSM_COMPLEX_TO_REAL
+                                          : BSM_COMPLEX;
+}
+
 static bool read_call(const bsm_node *node, call *c) {
   const bsm_value *x = bsm_node_in(node, 0);
   *c = (call){.count = 0};
@@ -288,16 +218,16 @@ static bool read_call(const bsm_node *node, call *c) {
                         ? read_exported_fft(node, c)
                         : read_torch_fft(node, c);
   if (!read || (!bsm_value_is_complex(x) && !is_real(x)) ||
-      (c->kind == REAL_TO_COMPLEX && bsm_value_is_complex(x)) ||
-      (c->kind == COMPLEX_TO_REAL && !bsm_value_is_complex(x))) {
+      (c->kind == BSM_REAL_TO_COMPLEX && bsm_value_is_complex(x)) ||
+      (c->kind == BSM_COMPLEX_TO_REAL && !bsm_value_is_complex(x))) {
     return false;
   }
+  const bool real = !bsm_value_is_complex(x);
   for (size_t i = 0; i < c->count; i++) {
-    const bool last = i + 1 == c->count && c->kind != COMPLEX;
-    if (c->sizes[i] < 1 ||
-        c->sizes[i] > (last ? MAX_REAL_POINTS : MAX_COMPLEX_POINTS)) {
-      return false;
-    }
+    bool fits;
+    if (c->sizes[i] < 1) return false;
+    const bsm_transform t = transform_of(c, kind_of(c, real, i), i);
+    if (bsm_transform_is_large(&t, &fits), !fits) return false;
   }
   return true;
 }
@@ -307,20 +237,11 @@ static bool is_small(const bsm_node *node) {
   return read_call(node, &c);
 }
 
-static transform transform_of(const call *c, kind how, size_t i) {
-  const int64_t n = c->sizes[i];
-  const bool half = how != COMPLEX && (c->onesided || how == COMPLEX_TO_REAL);
-  return (transform){.kind = how,
-                     .n = n,
-                     .bins = half ? n / 2 + 1 : n,
-                     .inverse = c->inverse,
-                     .scale = factor(c->by, n)};
-}
-
 /* Along dim `i` of a call. */
 static bsm_status step(bsm_complex_parts *p, const bsm_node_emitter *e,
-                       const call *c, kind how, size_t i, bsm_value **x) {
-  const transform t = transform_of(c, how, i);
+                       const call *c, bsm_transform_kind how, size_t i,
+                       bsm_value **x) {
+  const bsm_transform t = transform_of(c, how, i);
   return along(p, e, &t, c->dims[i], *x, x);
 }
 
@@ -332,19 +253,19 @@ static bsm_status fft(bsm_complex_parts *p, const bsm_node_emitter *e,
     return BSM_FAIL(BSM_INTERNAL, "a transform that was read is another");
   }
   const size_t last = c.count - 1;
-  size_t rest = c.kind == COMPLEX ? c.count : last;
+  size_t rest = c.kind == BSM_COMPLEX ? c.count : last;
   if (bsm_value_is_complex(x)) {
     BSM_TRY(bsm_parts_of(p, e, x, &x));
   } else {
     /* The first one makes pairs of real numbers. */
-    BSM_TRY(step(p, e, &c, REAL_TO_COMPLEX, last, &x));
-    if (c.kind == COMPLEX) rest = last;
+    BSM_TRY(step(p, e, &c, BSM_REAL_TO_COMPLEX, last, &x));
+    if (c.kind == BSM_COMPLEX) rest = last;
   }
   for (size_t i = 0; i < rest; i++) {
-    BSM_TRY(step(p, e, &c, COMPLEX, i, &x));
+    BSM_TRY(step(p, e, &c, BSM_COMPLEX, i, &x));
   }
-  if (c.kind == COMPLEX_TO_REAL) {
-    BSM_TRY(step(p, e, &c, COMPLEX_TO_REAL, last, &x));
+  if (c.kind == BSM_COMPLEX_TO_REAL) {
+    BSM_TRY(step(p, e, &c, BSM_COMPLEX_TO_REAL, last, &x));
   }
   *out = x;
   return BSM_OK;
@@ -365,10 +286,7 @@ static bool read_frames(const bsm_node *node, bsm_dtype dtype, frames *f) {
   bsm_value *window = bsm_node_in(node, 4);
   bsm_dims dims;
   bsm_dtype own;
-  if (!bsm_value_int(bsm_node_in(node, 1), &f->n) || f->n < 1 ||
-      f->n > MAX_REAL_POINTS) {
-    return false;
-  }
+  if (!bsm_value_int(bsm_node_in(node, 1), &f->n) || f->n < 1) return false;
   f->hop = f->n >> 2;
   f->win = f->n;
   if ((!bsm_value_is_none(hop) && !bsm_value_int(hop, &f->hop)) ||
@@ -388,6 +306,14 @@ static bool read_flag(const bsm_value *value, bool fallback, bool *out) {
   return bsm_value_is_none(value) || bsm_value_bool(value, out);
 }
 
+static bsm_transform of_frames(const frames *f) {
+  return (bsm_transform){.kind = BSM_REAL_TO_COMPLEX,
+                         .n = f->n,
+                         .bins = f->onesided ? f->n / 2 + 1 : f->n,
+                         .scale = f->normalized ? factor(BY_ROOT_N, f->n) : 1,
+                         .transposed = true};
+}
+
 /* stft(self, n_fft, hop_length, win_length, window, normalized, onesided,
  * return_complex, align_to_window); stft.center has center and pad_mode before
  * normalized. */
@@ -403,10 +329,12 @@ static bool read_stft(const bsm_node *node, frames *f) {
       !read_flag(bsm_node_in(node, tail + 1), true, &f->onesided) ||
       bsm_value_is_none(bsm_node_in(node, tail + 2)) ||
       !read_flag(bsm_node_in(node, tail + 2), true, &returns) ||
-      !read_flag(bsm_node_in(node, tail + 3), false, &align) || align ||
-      (!f->onesided && f->n > MAX_COMPLEX_POINTS)) {
+      !read_flag(bsm_node_in(node, tail + 3), false, &align) || align) {
     return false;
   }
+  bool fits;
+  const bsm_transform t = of_frames(f);
+  if (bsm_transform_is_large(&t, &fits), !fits) return false;
   const bsm_dims *dims = &x->type->dims;
   int64_t room = dims->rank ? dims->d[dims->rank - 1] : 0;
   if (centers && !bsm_value_bool(bsm_node_in(node, 5), &f->center))
@@ -430,15 +358,13 @@ static bool has_frames(const bsm_node *node) {
   return read_stft(node, &f);
 }
 
-/* The matrix of a transform times the window, whose numbers are those of time:
- * weights [pairs, 1, n]. */
-static bsm_status make_weights(bsm_complex_parts *p, const bsm_node_emitter *e,
-                               const transform *t, const frames *f,
-                               bsm_value **out) {
+/* The window of n elements in float64; NULL: all are one. */
+static bsm_status whole_window(bsm_complex_parts *p, const bsm_node_emitter *e,
+                               const frames *f, bsm_value **out) {
   const int64_t before = (f->n - f->win) / 2;
   const int64_t pads[2] = {before, f->n - f->win - before};
-  bsm_value *in[3] = {f->window, NULL, NULL}, *both[2];
-  BSM_TRY(make_matrix(p, e, t, out));
+  bsm_value *in[3] = {f->window, NULL, NULL};
+  *out = NULL;
   if (!f->window && f->win == f->n) return BSM_OK;
   if (!f->window) {
     bsm_tensor *ones;
@@ -453,9 +379,25 @@ static bsm_status make_weights(bsm_complex_parts *p, const bsm_node_emitter *e,
     BSM_TRY(bsm_ir_int(e, 0, &in[2]));
     BSM_TRY(bsm_ir_op(e, "aten::constant_pad_nd", in, 3, &in[0]));
   }
-  both[0] = *out;
-  BSM_TRY(bsm_ir_cast(e, in[0], BSM_DTYPE_DOUBLE, &both[1]));
-  return bsm_ir_op(e, "aten::mul.Tensor", both, 2, out);
+  return bsm_ir_cast(e, in[0], BSM_DTYPE_DOUBLE, out);
+}
+
+/* x times the window, in its last dim. */
+static bsm_status by_window(bsm_complex_parts *p, const bsm_node_emitter *e,
+                            const frames *f, bsm_value *x, bsm_value **out) {
+  bsm_value *both[2] = {x, NULL};
+  BSM_TRY(whole_window(p, e, f, &both[1]));
+  *out = x;
+  return both[1] ? bsm_ir_op(e, "aten::mul.Tensor", both, 2, out) : BSM_OK;
+}
+
+/* The matrix of a transform times the window, whose numbers are those of time:
+ * weights [pairs, 1, n]. */
+static bsm_status make_weights(bsm_complex_parts *p, const bsm_node_emitter *e,
+                               const bsm_transform *t, const frames *f,
+                               bsm_value **out) {
+  BSM_TRY(bsm_fourier_make(p, e, t, out));
+  return by_window(p, e, f, *out, out);
 }
 
 /* conv1d, or conv_transpose1d, of windows `hop` apart. */
@@ -480,12 +422,24 @@ static bsm_status convolve(const bsm_node_emitter *e, const char *name,
   return bsm_ir_op(e, name, in, 8, out);
 }
 
-static transform of_frames(const frames *f) {
-  return (transform){.kind = REAL_TO_COMPLEX,
-                     .n = f->n,
-                     .bins = f->onesided ? f->n / 2 + 1 : f->n,
-                     .scale = f->normalized ? factor(BY_ROOT_N, f->n) : 1,
-                     .transposed = true};
+/* [batch, 1, samples] to [batch, bins, count, 2]: each frame is a row. */
+static bsm_status frames_by_steps(bsm_complex_parts *p,
+                                  const bsm_node_emitter *e,
+                                  const bsm_transform *t, const frames *f,
+                                  bsm_dtype dtype, bsm_value *x,
+                                  bsm_value **out) {
+  static const int64_t order[4] = {0, 2, 1, 3};
+  const bsm_dims dims = x->type->dims;
+  bsm_value *in[4];
+  BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){2, {dims.d[0], dims.d[2]}}, &in[0]));
+  BSM_TRY(bsm_ir_int(e, 1, &in[1]));
+  BSM_TRY(bsm_ir_int(e, f->n, &in[2]));
+  BSM_TRY(bsm_ir_int(e, f->hop, &in[3]));
+  BSM_TRY(bsm_ir_op(e, "aten::unfold", in, 4, &x));
+  BSM_TRY(by_window(p, e, f, x, &x));
+  BSM_TRY(bsm_fourier_steps(p, e, t, x, &x));
+  BSM_TRY(bsm_ir_cast(e, x, dtype, &x));
+  return bsm_ir_permute(e, x, order, 4, out);
 }
 
 static bsm_status stft(bsm_complex_parts *p, const bsm_node_emitter *e,
@@ -496,6 +450,7 @@ static bsm_status stft(bsm_complex_parts *p, const bsm_node_emitter *e,
   const bsm_dtype dtype = x->type->dtype;
   const bool flat = dims.rank == 1;
   frames f;
+  bool fits;
   if (!read_stft(node, &f)) {
     return BSM_FAIL(BSM_INTERNAL, "a spectrogram that was read is another");
   }
@@ -510,14 +465,20 @@ static bsm_status stft(bsm_complex_parts *p, const bsm_node_emitter *e,
     const bool filled = strcmp(f.pad, "aten::constant_pad_nd") == 0;
     BSM_TRY(bsm_ir_op(e, f.pad, in, filled ? 3 : 2, &x));
   }
-  const transform t = of_frames(&f);
-  BSM_TRY(make_weights(p, e, &t, &f, &weights));
+  const bsm_transform t = of_frames(&f);
   BSM_TRY(bsm_ir_cast(e, x, BSM_DTYPE_DOUBLE, &x));
-  BSM_TRY(convolve(e, "aten::conv1d", x, weights, f.hop, &x));
-  BSM_TRY(bsm_ir_cast(e, x, dtype, &x));
+  if (bsm_transform_is_large(&t, &fits)) {
+    BSM_TRY(frames_by_steps(p, e, &t, &f, dtype, x, &x));
+  } else {
+    BSM_TRY(make_weights(p, e, &t, &f, &weights));
+    BSM_TRY(convolve(e, "aten::conv1d", x, weights, f.hop, &x));
+    BSM_TRY(bsm_ir_cast(e, x, dtype, &x));
+    const int64_t count = x->type->dims.d[2];
+    BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){4, {batch, t.bins, 2, count}}, &x));
+    BSM_TRY(bsm_ir_permute(e, x, order, 4, &x));
+  }
   const int64_t count = x->type->dims.d[2];
-  BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){4, {batch, t.bins, 2, count}}, &x));
-  BSM_TRY(bsm_ir_permute(e, x, order, 4, out));
+  *out = x;
   return flat ? bsm_ir_reshape(e, *out, (bsm_dims){3, {t.bins, count, 2}}, out)
               : BSM_OK;
 }
@@ -529,6 +490,24 @@ typedef struct inverse {
   int64_t count, length; /* of frames; of all samples */
   int64_t start, end;    /* samples that are kept */
 } inverse;
+
+static bsm_transform of_inverse(const inverse *v) {
+  const int64_t n = v->f.n;
+  return (bsm_transform){.kind = BSM_COMPLEX_TO_REAL,
+                         .n = n,
+                         .bins = n / 2 + 1,
+                         .inverse = true,
+                         .scale = factor(v->f.normalized ? BY_ROOT_N : BY_N, n),
+                         .transposed = true};
+}
+
+/* Frames of large transforms are added up in pieces of a hop. */
+static bool adds_up(const inverse *v) {
+  bool fits;
+  const bsm_transform t = of_inverse(v);
+  return !bsm_transform_is_large(&t, &fits) ||
+         (fits && v->f.n % v->f.hop == 0 && v->f.n / v->f.hop <= MAX_OVERLAP);
+}
 
 /* istft(self, n_fft, hop_length, win_length, window, center, normalized,
  * onesided, length, return_complex), by a window that is known. */
@@ -551,7 +530,7 @@ static bool read_istft(const bsm_node *node, inverse *v) {
     return false;
   }
   v->count = dims->d[dims->rank - 1];
-  if (v->count < 1 || dims->d[0] < 1 ||
+  if (!adds_up(v) || v->count < 1 || dims->d[0] < 1 ||
       !bsm_i64_mul(v->count - 1, f->hop, &v->length) ||
       !bsm_i64_add(v->length, f->n, &v->length)) {
     return false;
@@ -593,14 +572,31 @@ static bool has_inverse(const bsm_node *node) {
   return read_istft(node, &v) && weigh(&v, NULL);
 }
 
-static transform of_inverse(const inverse *v) {
-  const int64_t n = v->f.n;
-  return (transform){.kind = COMPLEX_TO_REAL,
-                     .n = n,
-                     .bins = n / 2 + 1,
-                     .inverse = true,
-                     .scale = factor(v->f.normalized ? BY_ROOT_N : BY_N, n),
-                     .transposed = true};
+/* [batch, bins, count, 2] to [batch, 1, samples]: the `i`th pieces of all
+ * frames lie i hops later. */
+static bsm_status add_frames(bsm_complex_parts *p, const bsm_node_emitter *e,
+                             const bsm_transform *t, const inverse *v,
+                             bsm_value *x, bsm_value **out) {
+  static const int64_t order[4] = {0, 2, 1, 3};
+  const int64_t batch = x->type->dims.d[0], hop = v->f.hop, n = v->f.n;
+  bsm_value *sum = NULL;
+  BSM_TRY(bsm_ir_permute(e, x, order, 4, &x));
+  BSM_TRY(bsm_fourier_steps(p, e, t, x, &x));
+  BSM_TRY(by_window(p, e, &v->f, x, &x));
+  for (int64_t i = 0; i < n / hop; i++) {
+    const int64_t pads[4] = {0, 0, i, n / hop - 1 - i};
+    bsm_value *in[3], *both[3];
+    BSM_TRY(bsm_ir_slice(e, x, 2, i * hop, (i + 1) * hop, 1, &in[0]));
+    BSM_TRY(bsm_ir_ints(e, pads, 4, &in[1]));
+    BSM_TRY(bsm_ir_int(e, 0, &in[2]));
+    BSM_TRY(bsm_ir_op(e, "aten::constant_pad_nd", in, 3, &both[1]));
+    both[0] = sum;
+    sum = both[1];
+    if (i == 0) continue;
+    BSM_TRY(bsm_ir_int(e, 1, &both[2]));
+    BSM_TRY(bsm_ir_op(e, "aten::add.Tensor", both, 3, &sum));
+  }
+  return bsm_ir_reshape(e, sum, (bsm_dims){3, {batch, 1, v->length}}, out);
 }
 
 static bsm_status istft(bsm_complex_parts *p, const bsm_node_emitter *e,
@@ -612,18 +608,25 @@ static bsm_status istft(bsm_complex_parts *p, const bsm_node_emitter *e,
   bsm_value *x, *weights, *in[2];
   bsm_tensor *by;
   inverse v;
+  bool fits;
   if (!read_istft(node, &v)) {
     return BSM_FAIL(BSM_INTERNAL, "a spectrogram that was read is another");
   }
   const int64_t batch = flat ? 1 : dims.d[0], bins = v.f.n / 2 + 1;
-  const transform t = of_inverse(&v);
+  const bsm_transform t = of_inverse(&v);
   BSM_TRY(bsm_parts_of(p, e, bsm_node_in(node, 0), &x));
   BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){4, {batch, bins, v.count, 2}}, &x));
-  BSM_TRY(bsm_ir_permute(e, x, order, 4, &x));
-  BSM_TRY(bsm_ir_reshape(e, x, (bsm_dims){3, {batch, 2 * bins, v.count}}, &x));
-  BSM_TRY(bsm_ir_cast(e, x, BSM_DTYPE_DOUBLE, &x));
-  BSM_TRY(make_weights(p, e, &t, &v.f, &weights));
-  BSM_TRY(convolve(e, "aten::conv_transpose1d", x, weights, v.f.hop, &x));
+  if (bsm_transform_is_large(&t, &fits)) {
+    BSM_TRY(bsm_ir_cast(e, x, BSM_DTYPE_DOUBLE, &x));
+    BSM_TRY(add_frames(p, e, &t, &v, x, &x));
+  } else {
+    BSM_TRY(bsm_ir_permute(e, x, order, 4, &x));
+    BSM_TRY(
+        bsm_ir_reshape(e, x, (bsm_dims){3, {batch, 2 * bins, v.count}}, &x));
+    BSM_TRY(bsm_ir_cast(e, x, BSM_DTYPE_DOUBLE, &x));
+    BSM_TRY(make_weights(p, e, &t, &v.f, &weights));
+    BSM_TRY(convolve(e, "aten::conv_transpose1d", x, weights, v.f.hop, &x));
+  }
   const int64_t end = v.end < v.length ? v.end : v.length;
   BSM_TRY(bsm_ir_slice(e, x, 2, v.start, end, 1, &in[0]));
   BSM_TRY(bsm_tensor_new(p->graph->cx->arena, BSM_DTYPE_DOUBLE,
@@ -642,7 +645,7 @@ static bsm_status istft(bsm_complex_parts *p, const bsm_node_emitter *e,
 
 /* The transforms of a node; how many. */
 static size_t transforms_of(const bsm_complex_rule *rule, const bsm_node *node,
-                            transform out[BSM_MAX_RANK]) {
+                            bsm_transform out[BSM_MAX_RANK]) {
   call c;
   frames f;
   inverse v;
@@ -659,12 +662,7 @@ static size_t transforms_of(const bsm_complex_rule *rule, const bsm_node *node,
   if (!read_call(node, &c)) return 0;
   const bool real = !bsm_value_is_complex(bsm_node_in(node, 0));
   for (size_t i = 0; i < c.count; i++) {
-    const bool last = i + 1 == c.count;
-    const kind how = !last                       ? COMPLEX
-                     : real                      ? REAL_TO_COMPLEX
-                     : c.kind == COMPLEX_TO_REAL ? COMPLEX_TO_REAL
-                                                 : COMPLEX;
-    out[i] = transform_of(&c, how, i);
+    out[i] = transform_of(&c, kind_of(&c, real, i), i);
   }
   return c.count;
 }
@@ -682,18 +680,17 @@ bsm_status bsm_fourier_reserve(bsm_complex_parts *p,
                                const bsm_node *node, bool *fits) {
   /* The weights of frames are products with windows, which may be others. */
   const bool own = rule->emit == stft || rule->emit == istft;
-  matrix *const before = p->matrices;
+  struct bsm_fourier_matrix *const before = p->matrices;
   const int64_t bytes = p->matrix_bytes;
-  transform all[BSM_MAX_RANK];
+  bsm_transform all[BSM_MAX_RANK];
   const size_t count = transforms_of(rule, node, all);
   for (size_t i = 0; i < count; i++) {
-    if (!own && find_matrix(p, &all[i])) continue;
-    matrix *m = BSM_NEW(p->arena, matrix);
-    BSM_TRY_ALLOC(m);
-    *m = (matrix){.next = p->matrices, .t = all[i]};
-    p->matrices = m;
-    p->matrix_bytes +=
-        numbers_in(&all[i]) * numbers_out(&all[i]) * (int64_t)sizeof(double);
+    bool can;
+    if (bsm_transform_is_large(&all[i], &can)) {
+      BSM_TRY(bsm_fourier_add_steps(p, &all[i]));
+    } else {
+      BSM_TRY(bsm_fourier_add(p, &all[i], own));
+    }
   }
   *fits = p->matrix_bytes <= room(p);
   if (*fits) return BSM_OK;
