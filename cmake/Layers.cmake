@@ -315,6 +315,24 @@ if(BSM_BUILD_COMPILER)
     bsm_add_layer(${layer})
   endforeach()
 endif()
+# The schemas of the operators are packed (aten/op_rows.h).
+set(BSM_PACKED_SCHEMAS ${PROJECT_BINARY_DIR}/packed_schemas)
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/aten/ops/aten_*.c)
+foreach(source IN LISTS sources)
+  get_filename_component(name ${source} NAME_WE)
+  set(packed ${BSM_PACKED_SCHEMAS}/aten/packed/${name}.h)
+  add_custom_command(
+    OUTPUT ${packed}
+    COMMAND
+      ${CMAKE_COMMAND} -DOUT=${packed} -DSOURCE=${source}
+      -DWORDS=${PROJECT_SOURCE_DIR}/src/aten/schema_words.inl -P
+      ${PROJECT_SOURCE_DIR}/cmake/PackSchemas.cmake
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/src/aten/schema_words.inl
+            ${PROJECT_SOURCE_DIR}/cmake/PackSchemas.cmake
+    VERBATIM)
+  target_sources(bsm_aten PRIVATE ${packed})
+endforeach()
+target_include_directories(bsm_aten PRIVATE ${BSM_PACKED_SCHEMAS})
 # The sources of kernels for GPUs are in the library that compiles them.
 set(BSM_KERNEL_FOLDER ${PROJECT_SOURCE_DIR}/src/backend/cuda/kernels)
 file(GLOB kernels CONFIGURE_DEPENDS ${BSM_KERNEL_FOLDER}/*)

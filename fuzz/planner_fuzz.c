@@ -233,7 +233,9 @@ static bool make_argument(maker *m, const bsm_schema_arg *arg, uint32_t *reg) {
 }
 
 static const char *name_of(maker *m, const bsm_aten_op *op) {
-  return bsm_arena_strndup(&m->arena, op->schema, strcspn(op->schema, "("));
+  bsm_schema_text room;
+  const bsm_str name = bsm_aten_name(op, &room);
+  return bsm_arena_strndup(&m->arena, name.data, name.len);
 }
 
 static void add_call(maker *m) {

@@ -21,7 +21,7 @@ if [ "${1:-}" = --sample ]; then
 fi
 tool=${1:?tidy, gcc or clang}
 shift
-flags=(-std=gnu11 -D_GNU_SOURCE -Iinclude -Isrc -I.)
+flags=(-std=gnu11 -D_GNU_SOURCE -Iinclude -Isrc -I. -I"${packed:-}")
 told=(-include scripts/analyzed.h)
 
 analyze() { # file
@@ -48,6 +48,16 @@ if [ "${BSM_ONE_FILE:-}" ]; then
   analyze "$BSM_ONE_FILE"
   exit
 fi
+
+# What the build makes of operators.
+packed=$(mktemp -d)
+export packed
+trap 'rm -rf "$packed"' EXIT
+for source in src/aten/ops/aten_*.c; do
+  cmake -DOUT="$packed/aten/packed/$(basename "$source" .c).h" \
+    -DSOURCE="$source" -DWORDS=src/aten/schema_words.inl \
+    -P cmake/PackSchemas.cmake
+done
 
 # Kernels of other instruction sets are the same code.
 if [ $# -eq 0 ]; then

@@ -15,13 +15,9 @@ struct bsm_aten_library {
   size_t mask;
 };
 
-static bsm_str qualified_name(const bsm_aten_op *op) {
-  return (bsm_str){op->schema, strcspn(op->schema, "(")};
-}
-
 static size_t find_slot(const bsm_aten_library *lib, bsm_str name) {
   size_t i = (size_t)bsm_hash64(name.data, name.len, 0) & lib->mask;
-  while (lib->slots[i] && !bsm_str_eq(qualified_name(lib->slots[i]), name)) {
+  while (lib->slots[i] && !bsm_aten_is_named(lib->slots[i], name)) {
     i = (i + 1) & lib->mask;
   }
   return i;
@@ -40,12 +36,15 @@ bsm_status bsm_aten_library_create(bsm_arena *arena, bsm_aten_library **out) {
   lib->slots = BSM_NEW_ARRAY(arena, const bsm_aten_op *, slots);
   BSM_TRY_ALLOC(lib->ops);
   BSM_TRY_ALLOC(lib->slots);
+  bsm_schema_text room;
   for (size_t t = 0; tables[t]; t++) {
     for (size_t i = 0; i < tables[t]->count; i++) {
       const bsm_aten_op *op = &tables[t]->ops[i];
-      const size_t slot = find_slot(lib, qualified_name(op));
+      const bsm_str name = bsm_aten_name(op, &room);
+      const size_t slot = find_slot(lib, name);
       if (lib->slots[slot]) {
-        return BSM_FAIL(BSM_INTERNAL, "two rows for %s", op->schema);
+        return BSM_FAIL(BSM_INTERNAL, "two rows for %.*s", (int)name.len,
+                        name.data);
       }
       lib->slots[slot] = op;
       lib->ops[lib->count++] = op;
@@ -57,7 +56,8 @@ bsm_status bsm_aten_library_create(bsm_arena *arena, bsm_aten_library **out) {
 
 bsm_status bsm_aten_library_add(bsm_arena *arena, bsm_aten_library *lib,
                                 const bsm_aten_op *op) {
-  size_t slot = find_slot(lib, qualified_name(op));
+  bsm_schema_text room;
+  size_t slot = find_slot(lib, bsm_aten_name(op, &room));
   if (lib->slots[slot]) {
     for (size_t i = 0; i < lib->count; i++) {
       if (lib->ops[i] == lib->slots[slot]) lib->ops[i] = op;
@@ -76,9 +76,10 @@ bsm_status bsm_aten_library_add(bsm_arena *arena, bsm_aten_library *lib,
     BSM_TRY_ALLOC(lib->slots);
     lib->mask = slots - 1;
     for (size_t i = 0; i < lib->count; i++) {
-      lib->slots[find_slot(lib, qualified_name(ops[i]))] = ops[i];
+      const bsm_str name = bsm_aten_name(ops[i], &room);
+      lib->slots[find_slot(lib, name)] = ops[i];
     }
-    slot = find_slot(lib, qualified_name(op));
+    slot = find_slot(lib, bsm_aten_name(op, &room));
   }
   lib->ops[lib->count++] = op;
   lib->slots[slot] = op;
@@ -86,11 +87,10 @@ bsm_status bsm_aten_library_add(bsm_arena *arena, bsm_aten_library *lib,
 }
 
 bool bsm_aten_only_writes(const bsm_aten_op *op) {
-  static const char *const starts[] = {"aten::copy_(", "aten::zero_(",
-                                       "aten::fill_.Scalar(",
-                                       "aten::fill_.Tensor("};
-  for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-    if (strncmp(op->schema, starts[i], strlen(starts[i])) == 0) return true;
+  static const char *const names[] = {
+      "aten::copy_", "aten::zero_", "aten::fill_.Scalar", "aten::fill_.Tensor"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    if (bsm_aten_is_named(op, bsm_str_of(names[i]))) return true;
   }
   return false;
 }
@@ -148,7 +148,10 @@ static arg_kind kind_of(bsm_str name) {
                {"complex", KIND_COMPLEX}, {"str", KIND_STR},
                {"Device", KIND_DEVICE},   {"Dict", KIND_DICT}};
   for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-    if (bsm_str_eq(name, bsm_str_of(kinds[i].name))) return kinds[i].kind;
+    if (name.len && name.data[0] == kinds[i].name[0] &&
+        bsm_str_eq(name, bsm_str_of(kinds[i].name))) {
+      return kinds[i].kind;
+    }
   }
   return KIND_ANY;
 }
@@ -270,9 +273,10 @@ static const char *skip_name(const char *p) {
 }
 
 /* Type-checks the args, and stops at the return arrow: *end is there. */
-static bsm_status check_args(const bsm_aten_op *op, const bsm_ivalue *args,
-                             size_t n_args, bool *meta, const char **end) {
-  const char *p = strchr(op->schema, '(');
+static bsm_status check_args(const bsm_aten_op *op, const char *schema,
+                             const bsm_ivalue *args, size_t n_args, bool *meta,
+                             const char **end) {
+  const char *p = strchr(schema, '(');
   if (!p) return BSM_FAIL(BSM_INTERNAL, "bad schema");
   size_t i = 0;
   bool varargs = false;
@@ -341,15 +345,17 @@ bsm_status bsm_aten_check_args(const bsm_aten_op *op, const bsm_ivalue *args,
                                size_t n_args) {
   bool meta = false;
   const char *end = NULL;
-  return bsm_status_note(check_args(op, args, n_args, &meta, &end), "in %s",
-                         op->schema);
+  bsm_schema_text room;
+  const char *schema = bsm_aten_schema(op, &room);
+  return bsm_status_note(check_args(op, schema, args, n_args, &meta, &end),
+                         "in %s", schema);
 }
 
 /* Whether the schema has an argument whose type the check above leaves to the
  * op, and the value is anything but None; or any number of arguments. */
-static bool has_open_args(const bsm_aten_op *op, const bsm_ivalue *args,
+static bool has_open_args(const char *schema, const bsm_ivalue *args,
                           size_t n_args) {
-  const char *p = strchr(op->schema, '(') + 1;
+  const char *p = strchr(schema, '(') + 1;
   for (size_t i = 0; *p && *p != ')'; i++) {
     p += strspn(p, " ,");
     if (p[0] == '*' && p[1] == ',') {
@@ -370,17 +376,20 @@ bsm_status bsm_aten_check_call(const bsm_aten_op *op, const bsm_ivalue *args,
                                size_t n_args, size_t n_outs) {
   bool meta = false;
   const char *end = NULL;
-  BSM_TRY_NOTE(check_args(op, args, n_args, &meta, &end), "in %s", op->schema);
-  if (has_open_args(op, args, n_args)) {
+  bsm_schema_text room;
+  const char *schema = bsm_aten_schema(op, &room);
+  BSM_TRY_NOTE(check_args(op, schema, args, n_args, &meta, &end), "in %s",
+               schema);
+  if (has_open_args(schema, args, n_args)) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "an argument of a type that cannot be checked, in %s",
-                    op->schema);
+                    schema);
   }
   const int returns = return_count(end);
   if (returns < 0 || (size_t)returns != n_outs) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "%zu results asked of an op with %d, in %s", n_outs,
-                    returns, op->schema);
+                    returns, schema);
   }
   return BSM_OK;
 }
@@ -471,12 +480,15 @@ static bsm_status call(bsm_op_ctx *cx, const bsm_aten_table *table,
                        size_t n_args, bsm_ivalue *outs, size_t n_outs) {
   bool meta = false;
   const char *end = NULL;
-  BSM_TRY_NOTE(check_args(op, args, n_args, &meta, &end), "in %s", op->schema);
+  bsm_schema_text room;
+  const char *schema = bsm_aten_schema(op, &room);
+  BSM_TRY_NOTE(check_args(op, schema, args, n_args, &meta, &end), "in %s",
+               schema);
   const int returns = return_count(end);
   if (returns >= 0 && (size_t)returns != n_outs) {
     return BSM_FAIL(BSM_UNSUPPORTED,
                     "%zu results asked of an op with %d, in %s", n_outs,
-                    returns, op->schema);
+                    returns, schema);
   }
   for (size_t i = 0; i < n_outs; i++) outs[i] = bsm_iv_none();
   cx->meta = meta || cx->no_data;
@@ -491,7 +503,7 @@ static bsm_status call(bsm_op_ctx *cx, const bsm_aten_table *table,
     st = check_result(cx, &outs[i]);
   }
   if (st) {
-    const bsm_str name = qualified_name(op);
+    const bsm_str name = bsm_aten_name(op, &room);
     return bsm_status_note(st, "in %.*s", (int)name.len, name.data);
   }
   return BSM_OK;
@@ -578,10 +590,8 @@ static const bsm_aten_table *table_of(const bsm_aten_op *op) {
 
 static const bsm_aten_op *find_in(const bsm_aten_table *table,
                                   const char *name) {
-  const size_t length = strlen(name);
   for (size_t i = 0; i < table->count; i++) {
-    const char *schema = table->ops[i].schema;
-    if (strncmp(schema, name, length) == 0 && schema[length] == '(') {
+    if (bsm_aten_is_named(&table->ops[i], bsm_str_of(name))) {
       return &table->ops[i];
     }
   }

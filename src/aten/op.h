@@ -8,10 +8,11 @@
  *
  *   static bsm_status op_relu(bsm_op_ctx *cx, const bsm_ivalue *args,
  *                             bsm_ivalue *outs, const bsm_aten_op *self);
+ *   #include "aten/packed/aten_activation.h"  (see aten/op_rows.h)
  *   static const bsm_aten_op rows[] = {
- *     {"aten::relu(Tensor self) -> Tensor", op_unary, UNARY_RELU, 0},
- *     {"aten::relu_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_RELU,
- *      BSM_ATEN_INPLACE},
+ *     OP("aten::relu(Tensor self) -> Tensor", op_unary, UNARY_RELU, 0),
+ *     OP("aten::relu_(Tensor(a!) self) -> Tensor(a!)", op_unary, UNARY_RELU,
+ *        BSM_ATEN_INPLACE),
  *   };
  *   BSM_ATEN_TABLE(activation, rows);     listed once in aten_tables.inl
  *
@@ -29,6 +30,7 @@
 #define BSM_ATEN_OP_H_
 
 #include "aten/ivalue.h"
+#include "aten/schema_text.h"
 #include "base/work_budget.h"
 #include "bessemer/log.h"
 
@@ -66,11 +68,12 @@ enum {
   /* Draws random numbers where its arguments ask for it: dropout. */
   BSM_ATEN_MAY_DRAW = 1u << 6,
   /* Looks at one element of a tensor at most, as what asks for its dims. */
-  BSM_ATEN_ATTRIBUTE = 1u << 7
+  BSM_ATEN_ATTRIBUTE = 1u << 7,
+  BSM_ATEN_PACKED = 1u << 8 /* its text is: aten/schema_text.h */
 };
 
 struct bsm_aten_op {
-  const char *schema; /* as PyTorch prints it */
+  const char *text; /* the schema: use bsm_aten_schema() */
   bsm_aten_fn fn;
   int32_t variant; /* tells members of a family apart */
   uint32_t flags;

@@ -120,23 +120,21 @@ static bsm_status run(bsm_op_ctx *cx, const bsm_ivalue *args, bsm_ivalue *outs,
   }
   computing b = {{cx->arena, call, split, join, quantize, dims_of, slot}, cx};
   cx->table = &callers;
+  bsm_schema_text room;
   return bsm_q_run(&b.builder, op->name, args, n, outs,
-                   result_count(self->schema));
+                   result_count(bsm_aten_schema(self, &room)));
 }
 
 /* ---- the library ---- */
 
-static bsm_str name_of(const char *schema) {
-  return (bsm_str){schema, strcspn(schema, "(")};
-}
-
 static bsm_status add(bsm_arena *arena, bsm_aten_library *library,
                       const bsm_aten_op *like) {
-  const bsm_str name = name_of(like->schema);
+  bsm_schema_text room;
+  const bsm_str name = bsm_aten_name(like, &room);
   formed_op *op = BSM_NEW(arena, formed_op);
   BSM_TRY_ALLOC(op);
   if (name.len >= sizeof op->name) {
-    return BSM_FAIL(BSM_INTERNAL, "too long a name: %s", like->schema);
+    return BSM_FAIL(BSM_INTERNAL, "too long a name: %s", name.data);
   }
   *op = (formed_op){.op = *like};
   op->op.fn = run;
@@ -150,7 +148,8 @@ static bsm_status add_to_others(bsm_arena *arena, bsm_aten_library *library) {
   const size_t count = bsm_aten_library_count(library);
   for (size_t i = 0; i < count; i++) {
     const bsm_aten_op *op = bsm_aten_library_at(library, i);
-    const bsm_str name = name_of(op->schema);
+    bsm_schema_text room;
+    const bsm_str name = bsm_aten_name(op, &room);
     char text[64];
     if (name.len >= sizeof text) continue;
     memcpy(text, name.data, name.len);
@@ -167,7 +166,7 @@ bsm_status bsm_quantized_add_ops(bsm_arena *arena, bsm_aten_library *library) {
   BSM_TRY(add_to_others(arena, library));
   for (size_t i = 0; i < bsm_q_form_count(); i++) {
     const bsm_q_form *form = bsm_q_form_at(i);
-    const bsm_aten_op op = {.schema = form->schema};
+    const bsm_aten_op op = {.text = form->schema};
     if (form->kind == BSM_Q_OP) BSM_TRY(add(arena, library, &op));
   }
   return BSM_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations: unary elementwise ops with up to three parameters. */
+#include "aten/packed/aten_activation.h"
 #include "aten/generator.h"
 #include "aten/op_kit.h"
 
@@ -326,76 +327,79 @@ static bsm_status op_rrelu(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::relu(Tensor self) -> Tensor", op_activation, ACT_RELU, 0},
-    {"aten::relu_(Tensor(a!) self) -> Tensor(a!)", op_activation, ACT_RELU,
-     BSM_ATEN_INPLACE},
-    {"aten::relu6(Tensor self) -> Tensor", op_activation, ACT_RELU6, 0},
-    {"aten::relu6_(Tensor(a!) self) -> Tensor(a!)", op_activation, ACT_RELU6,
-     BSM_ATEN_INPLACE},
-    {"aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> "
-     "Tensor",
-     op_activation, ACT_HARDTANH, 0},
-    {"aten::hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> "
-     "Tensor(a!)",
-     op_activation, ACT_HARDTANH, BSM_ATEN_INPLACE},
-    {"aten::silu(Tensor self) -> Tensor", op_activation, ACT_SILU, 0},
-    {"aten::silu_(Tensor(a!) self) -> Tensor(a!)", op_activation, ACT_SILU,
-     BSM_ATEN_INPLACE},
-    {"aten::mish(Tensor self) -> Tensor", op_activation, ACT_MISH, 0},
-    {"aten::mish_(Tensor(a!) self) -> Tensor(a!)", op_activation, ACT_MISH,
-     BSM_ATEN_INPLACE},
-    {"aten::hardswish(Tensor self) -> Tensor", op_activation, ACT_HARDSWISH, 0},
-    {"aten::hardswish_(Tensor(a!) self) -> Tensor(a!)", op_activation,
-     ACT_HARDSWISH, BSM_ATEN_INPLACE},
-    {"aten::hardsigmoid(Tensor self) -> Tensor", op_activation, ACT_HARDSIGMOID,
-     0},
-    {"aten::hardsigmoid_(Tensor(a!) self) -> Tensor(a!)", op_activation,
-     ACT_HARDSIGMOID, BSM_ATEN_INPLACE},
-    {"aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor",
-     op_activation, ACT_GELU, 0},
-    {"aten::gelu_(Tensor(a!) self, *, str approximate=\"none\") -> Tensor(a!)",
-     op_activation, ACT_GELU, BSM_ATEN_INPLACE},
-    {"aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar "
-     "input_scale=1) -> Tensor",
-     op_activation, ACT_ELU, 0},
-    {"aten::elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar "
-     "input_scale=1) -> Tensor(a!)",
-     op_activation, ACT_ELU, BSM_ATEN_INPLACE},
-    {"aten::selu(Tensor self) -> Tensor", op_activation, ACT_SELU, 0},
-    {"aten::selu_(Tensor(a!) self) -> Tensor(a!)", op_activation, ACT_SELU,
-     BSM_ATEN_INPLACE},
-    {"aten::celu(Tensor self, Scalar alpha=1.) -> Tensor", op_activation,
-     ACT_CELU, 0},
-    {"aten::celu_(Tensor(a!) self, Scalar alpha=1.) -> Tensor(a!)",
-     op_activation, ACT_CELU, BSM_ATEN_INPLACE},
-    {"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
-     op_activation, ACT_LEAKY, 0},
-    {"aten::leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> "
-     "Tensor(a!)",
-     op_activation, ACT_LEAKY, BSM_ATEN_INPLACE},
-    {"aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> "
-     "Tensor",
-     op_activation, ACT_SOFTPLUS, 0},
-    {"aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", op_activation,
-     ACT_HARDSHRINK, 0},
-    {"aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", op_activation,
-     ACT_SOFTSHRINK, 0},
-    {"aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
-     op_activation, ACT_THRESHOLD, 0},
-    {"aten::threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> "
-     "Tensor(a!)",
-     op_activation, ACT_THRESHOLD, BSM_ATEN_INPLACE},
-    {"aten::log_sigmoid(Tensor self) -> Tensor", op_activation, ACT_LOG_SIGMOID,
-     0},
-    {"aten::prelu(Tensor self, Tensor weight) -> Tensor", op_prelu, 0, 0},
-    {"aten::glu(Tensor self, int dim=-1) -> Tensor", op_glu, 0, 0},
-    {"aten::rrelu(Tensor self, Scalar lower=0.125, Scalar "
-     "upper=0.33333333333333331, bool training=False, Generator? "
-     "generator=None) -> Tensor",
-     op_rrelu, 0, BSM_ATEN_MAY_DRAW},
-    {"aten::rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar "
-     "upper=0.33333333333333331, bool training=False, Generator? "
-     "generator=None) -> Tensor(a!)",
-     op_rrelu, 0, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW},
+    OP("aten::relu(Tensor self) -> Tensor", op_activation, ACT_RELU, 0),
+    OP("aten::relu_(Tensor(a!) self) -> Tensor(a!)", op_activation, ACT_RELU,
+       BSM_ATEN_INPLACE),
+    OP("aten::relu6(Tensor self) -> Tensor", op_activation, ACT_RELU6, 0),
+    OP("aten::relu6_(Tensor(a!) self) -> Tensor(a!)", op_activation, ACT_RELU6,
+       BSM_ATEN_INPLACE),
+    OP("aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> "
+       "Tensor",
+       op_activation, ACT_HARDTANH, 0),
+    OP("aten::hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) "
+       "-> "
+       "Tensor(a!)",
+       op_activation, ACT_HARDTANH, BSM_ATEN_INPLACE),
+    OP("aten::silu(Tensor self) -> Tensor", op_activation, ACT_SILU, 0),
+    OP("aten::silu_(Tensor(a!) self) -> Tensor(a!)", op_activation, ACT_SILU,
+       BSM_ATEN_INPLACE),
+    OP("aten::mish(Tensor self) -> Tensor", op_activation, ACT_MISH, 0),
+    OP("aten::mish_(Tensor(a!) self) -> Tensor(a!)", op_activation, ACT_MISH,
+       BSM_ATEN_INPLACE),
+    OP("aten::hardswish(Tensor self) -> Tensor", op_activation, ACT_HARDSWISH,
+       0),
+    OP("aten::hardswish_(Tensor(a!) self) -> Tensor(a!)", op_activation,
+       ACT_HARDSWISH, BSM_ATEN_INPLACE),
+    OP("aten::hardsigmoid(Tensor self) -> Tensor", op_activation,
+       ACT_HARDSIGMOID, 0),
+    OP("aten::hardsigmoid_(Tensor(a!) self) -> Tensor(a!)", op_activation,
+       ACT_HARDSIGMOID, BSM_ATEN_INPLACE),
+    OP("aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor",
+       op_activation, ACT_GELU, 0),
+    OP("aten::gelu_(Tensor(a!) self, *, str approximate=\"none\") -> "
+       "Tensor(a!)",
+       op_activation, ACT_GELU, BSM_ATEN_INPLACE),
+    OP("aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar "
+       "input_scale=1) -> Tensor",
+       op_activation, ACT_ELU, 0),
+    OP("aten::elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar "
+       "input_scale=1) -> Tensor(a!)",
+       op_activation, ACT_ELU, BSM_ATEN_INPLACE),
+    OP("aten::selu(Tensor self) -> Tensor", op_activation, ACT_SELU, 0),
+    OP("aten::selu_(Tensor(a!) self) -> Tensor(a!)", op_activation, ACT_SELU,
+       BSM_ATEN_INPLACE),
+    OP("aten::celu(Tensor self, Scalar alpha=1.) -> Tensor", op_activation,
+       ACT_CELU, 0),
+    OP("aten::celu_(Tensor(a!) self, Scalar alpha=1.) -> Tensor(a!)",
+       op_activation, ACT_CELU, BSM_ATEN_INPLACE),
+    OP("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+       op_activation, ACT_LEAKY, 0),
+    OP("aten::leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> "
+       "Tensor(a!)",
+       op_activation, ACT_LEAKY, BSM_ATEN_INPLACE),
+    OP("aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> "
+       "Tensor",
+       op_activation, ACT_SOFTPLUS, 0),
+    OP("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+       op_activation, ACT_HARDSHRINK, 0),
+    OP("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+       op_activation, ACT_SOFTSHRINK, 0),
+    OP("aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+       op_activation, ACT_THRESHOLD, 0),
+    OP("aten::threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> "
+       "Tensor(a!)",
+       op_activation, ACT_THRESHOLD, BSM_ATEN_INPLACE),
+    OP("aten::log_sigmoid(Tensor self) -> Tensor", op_activation,
+       ACT_LOG_SIGMOID, 0),
+    OP("aten::prelu(Tensor self, Tensor weight) -> Tensor", op_prelu, 0, 0),
+    OP("aten::glu(Tensor self, int dim=-1) -> Tensor", op_glu, 0, 0),
+    OP("aten::rrelu(Tensor self, Scalar lower=0.125, Scalar "
+       "upper=0.33333333333333331, bool training=False, Generator? "
+       "generator=None) -> Tensor",
+       op_rrelu, 0, BSM_ATEN_MAY_DRAW),
+    OP("aten::rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar "
+       "upper=0.33333333333333331, bool training=False, Generator? "
+       "generator=None) -> Tensor(a!)",
+       op_rrelu, 0, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW),
 };
 BSM_ATEN_TABLE(activation, rows);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention: scaled dot product, and the fused ops of nn.Transformer. */
+#include "aten/packed/aten_attention.h"
 #include "aten/op_kit.h"
 
 typedef struct attention {
@@ -437,28 +438,32 @@ static bsm_status op_encoder_layer(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor "
-     "value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, "
-     "*, float? scale=None, bool enable_gqa=False) -> Tensor",
-     op_sdpa, 0, 0},
-    {"aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, "
-     "Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool "
-     "is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool "
-     "enable_gqa=False) -> (Tensor, Tensor)",
-     op_sdpa_math, 0, 0},
-    {"aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor "
-     "value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, "
-     "Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool "
-     "need_weights=True, bool average_attn_weights=True, int? mask_type=None) "
-     "-> (Tensor, Tensor)",
-     op_native_mha, 0, 0},
-    {"aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int "
-     "num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, "
-     "Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor "
-     "norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor "
-     "norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor "
-     "ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) "
-     "-> Tensor",
-     op_encoder_layer, 0, 0},
+    OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor "
+       "value, Tensor? attn_mask=None, float dropout_p=0., bool "
+       "is_causal=False, "
+       "*, float? scale=None, bool enable_gqa=False) -> Tensor",
+       op_sdpa, 0, 0),
+    OP("aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, "
+       "Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool "
+       "is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool "
+       "enable_gqa=False) -> (Tensor, Tensor)",
+       op_sdpa_math, 0, 0),
+    OP("aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor "
+       "value, int embed_dim, int num_head, Tensor qkv_weight, Tensor "
+       "qkv_bias, "
+       "Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool "
+       "need_weights=True, bool average_attn_weights=True, int? "
+       "mask_type=None) "
+       "-> (Tensor, Tensor)",
+       op_native_mha, 0, 0),
+    OP("aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int "
+       "num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, "
+       "Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor "
+       "norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor "
+       "norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor "
+       "ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? "
+       "mask_type=None) "
+       "-> Tensor",
+       op_encoder_layer, 0, 0),
 };
 BSM_ATEN_TABLE(attention, rows);

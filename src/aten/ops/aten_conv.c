@@ -3,6 +3,7 @@
  *
  * All are computed as three-dimensional ones on arrays of double; a result
  * element is rounded once. */
+#include "aten/packed/aten_conv.h"
 #include "aten/op_kit.h"
 
 typedef struct conv_params {
@@ -468,61 +469,66 @@ static bsm_status op_convolution_mode(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] "
-     "stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt "
-     "groups=1) -> Tensor",
-     op_conv, 1, 0},
-    {"aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] "
-     "stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], "
-     "SymInt groups=1) -> Tensor",
-     op_conv, 2, 0},
-    {"aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] "
-     "stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, "
-     "1], SymInt groups=1) -> Tensor",
-     op_conv, 3, 0},
-    {"aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, "
-     "SymInt[1] stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], "
-     "SymInt groups=1) -> Tensor",
-     op_conv, 1, 0},
-    {"aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, "
-     "SymInt[2] stride=[1, 1], str padding=\"valid\", SymInt[2] dilation=[1, "
-     "1], SymInt groups=1) -> Tensor",
-     op_conv, 2, 0},
-    {"aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, "
-     "SymInt[3] stride=[1, 1, 1], str padding=\"valid\", SymInt[3] "
-     "dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
-     op_conv, 3, 0},
-    {"aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, "
-     "SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] "
-     "output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
-     op_conv_transpose, 1, 0},
-    {"aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? "
-     "bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] "
-     "output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> "
-     "Tensor",
-     op_conv_transpose, 2, 0},
-    {"aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? "
-     "bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
-     "SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] "
-     "dilation=[1, 1, 1]) -> Tensor",
-     op_conv_transpose, 3, 0},
-    {"aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] "
-     "stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] "
-     "output_padding, SymInt groups) -> Tensor",
-     op_convolution, 0, 0},
-    {"aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] "
-     "stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] "
-     "output_padding, SymInt groups, bool benchmark, bool deterministic, bool "
-     "cudnn_enabled, bool allow_tf32) -> Tensor",
-     op_convolution, 0, 0},
-    {"aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, "
-     "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
-     "int[] output_padding, SymInt groups, bool benchmark, bool deterministic, "
-     "bool cudnn_enabled) -> Tensor",
-     op_convolution, 0, 0},
-    {"aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, "
-     "SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> "
-     "Tensor",
-     op_convolution_mode, 0, 0},
+    OP("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] "
+       "stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt "
+       "groups=1) -> Tensor",
+       op_conv, 1, 0),
+    OP("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] "
+       "stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], "
+       "SymInt groups=1) -> Tensor",
+       op_conv, 2, 0),
+    OP("aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] "
+       "stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, "
+       "1, "
+       "1], SymInt groups=1) -> Tensor",
+       op_conv, 3, 0),
+    OP("aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, "
+       "SymInt[1] stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], "
+       "SymInt groups=1) -> Tensor",
+       op_conv, 1, 0),
+    OP("aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, "
+       "SymInt[2] stride=[1, 1], str padding=\"valid\", SymInt[2] dilation=[1, "
+       "1], SymInt groups=1) -> Tensor",
+       op_conv, 2, 0),
+    OP("aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, "
+       "SymInt[3] stride=[1, 1, 1], str padding=\"valid\", SymInt[3] "
+       "dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+       op_conv, 3, 0),
+    OP("aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, "
+       "SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] "
+       "output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
+       op_conv_transpose, 1, 0),
+    OP("aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? "
+       "bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], "
+       "SymInt[2] "
+       "output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> "
+       "Tensor",
+       op_conv_transpose, 2, 0),
+    OP("aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? "
+       "bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
+       "SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] "
+       "dilation=[1, 1, 1]) -> Tensor",
+       op_conv_transpose, 3, 0),
+    OP("aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] "
+       "stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] "
+       "output_padding, SymInt groups) -> Tensor",
+       op_convolution, 0, 0),
+    OP("aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] "
+       "stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] "
+       "output_padding, SymInt groups, bool benchmark, bool deterministic, "
+       "bool "
+       "cudnn_enabled, bool allow_tf32) -> Tensor",
+       op_convolution, 0, 0),
+    OP("aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? "
+       "bias, "
+       "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+       "int[] output_padding, SymInt groups, bool benchmark, bool "
+       "deterministic, "
+       "bool cudnn_enabled) -> Tensor",
+       op_convolution, 0, 0),
+    OP("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, "
+       "SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> "
+       "Tensor",
+       op_convolution_mode, 0, 0),
 };
 BSM_ATEN_TABLE(conv, rows);

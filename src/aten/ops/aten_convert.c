@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies and conversions: to, contiguous, clone, copy_, type_as. */
+#include "aten/packed/aten_convert.h"
 #include "aten/op_kit.h"
 
 /* c10::MemoryFormat */
@@ -232,68 +233,70 @@ static bsm_status op_copy(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::to.dtype(Tensor(a) self, ScalarType dtype, bool "
-     "non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) "
-     "-> Tensor(a)",
-     op_to, TO_DTYPE, 0},
-    {"aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None, bool "
-     "non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) "
-     "-> Tensor(a)",
-     op_to, TO_DTYPE_LAYOUT, 0},
-    {"aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool "
-     "non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) "
-     "-> Tensor(a)",
-     op_to, TO_DEVICE, 0},
-    {"aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, "
-     "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-     op_to, TO_OTHER, 0},
-    {"aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, "
-     "bool non_blocking=False, bool copy=False) -> Tensor(b|a)",
-     op_to, TO_PRIM_DEVICE, 0},
-    {"aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool "
-     "non_blocking=False, bool copy=False) -> Tensor(b|a)",
-     op_to, TO_PRIM_DTYPE, 0},
-    {"aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool "
-     "copy=False) -> Tensor(b|a)",
-     op_to, TO_PRIM_OTHER, 0},
-    {"aten::type_as(Tensor self, Tensor other) -> Tensor", op_type_as, 0, 0},
-    {"aten::_cast_Byte(Tensor self, bool non_blocking=False) -> Tensor",
-     op_cast_to, BSM_DTYPE_UINT8, 0},
-    {"aten::_cast_Char(Tensor self, bool non_blocking=False) -> Tensor",
-     op_cast_to, BSM_DTYPE_INT8, 0},
-    {"aten::_cast_Short(Tensor self, bool non_blocking=False) -> Tensor",
-     op_cast_to, BSM_DTYPE_INT16, 0},
-    {"aten::_cast_Int(Tensor self, bool non_blocking=False) -> Tensor",
-     op_cast_to, BSM_DTYPE_INT32, 0},
-    {"aten::_cast_Long(Tensor self, bool non_blocking=False) -> Tensor",
-     op_cast_to, BSM_DTYPE_INT64, 0},
-    {"aten::_cast_Half(Tensor self, bool non_blocking=False) -> Tensor",
-     op_cast_to, BSM_DTYPE_HALF, 0},
-    {"aten::_cast_Float(Tensor self, bool non_blocking=False) -> Tensor",
-     op_cast_to, BSM_DTYPE_FLOAT, 0},
-    {"aten::_cast_Double(Tensor self, bool non_blocking=False) -> Tensor",
-     op_cast_to, BSM_DTYPE_DOUBLE, 0},
-    {"aten::cpu(Tensor(a) self) -> Tensor(b|a)", op_move, 0, 0},
-    {"aten::cuda(Tensor(a) self) -> Tensor(b|a)", op_move, 1, 0},
-    {"aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> "
-     "Tensor(a)",
-     op_contiguous, 0, 0},
-    {"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-     op_clone, 0, 0},
-    {"aten::detach_copy(Tensor self) -> Tensor", op_plain_copy, 0, 0},
-    {"aten::alias_copy(Tensor self) -> Tensor", op_plain_copy, 0, 0},
-    {"aten::lift_fresh_copy(Tensor self) -> Tensor", op_plain_copy, 0, 0},
-    {"aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> "
-     "Tensor(a!)",
-     op_copy_, 0, BSM_ATEN_INPLACE},
-    {"aten::copy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-     op_copy_, 0, BSM_ATEN_INPLACE},
-    {"aten::copy_.int(Tensor(a!) self, int other) -> Tensor(a!)", op_copy_, 0,
-     BSM_ATEN_INPLACE},
-    {"aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)", op_copy_,
-     0, BSM_ATEN_INPLACE},
-    {"aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
-     op_copy, 0, 0},
+    OP("aten::to.dtype(Tensor(a) self, ScalarType dtype, bool "
+       "non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) "
+       "-> Tensor(a)",
+       op_to, TO_DTYPE, 0),
+    OP("aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, "
+       "Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None, bool "
+       "non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) "
+       "-> Tensor(a)",
+       op_to, TO_DTYPE_LAYOUT, 0),
+    OP("aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool "
+       "non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) "
+       "-> Tensor(a)",
+       op_to, TO_DEVICE, 0),
+    OP("aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, "
+       "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+       op_to, TO_OTHER, 0),
+    OP("aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, "
+       "bool non_blocking=False, bool copy=False) -> Tensor(b|a)",
+       op_to, TO_PRIM_DEVICE, 0),
+    OP("aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool "
+       "non_blocking=False, bool copy=False) -> Tensor(b|a)",
+       op_to, TO_PRIM_DTYPE, 0),
+    OP("aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool "
+       "copy=False) -> Tensor(b|a)",
+       op_to, TO_PRIM_OTHER, 0),
+    OP("aten::type_as(Tensor self, Tensor other) -> Tensor", op_type_as, 0, 0),
+    OP("aten::_cast_Byte(Tensor self, bool non_blocking=False) -> Tensor",
+       op_cast_to, BSM_DTYPE_UINT8, 0),
+    OP("aten::_cast_Char(Tensor self, bool non_blocking=False) -> Tensor",
+       op_cast_to, BSM_DTYPE_INT8, 0),
+    OP("aten::_cast_Short(Tensor self, bool non_blocking=False) -> Tensor",
+       op_cast_to, BSM_DTYPE_INT16, 0),
+    OP("aten::_cast_Int(Tensor self, bool non_blocking=False) -> Tensor",
+       op_cast_to, BSM_DTYPE_INT32, 0),
+    OP("aten::_cast_Long(Tensor self, bool non_blocking=False) -> Tensor",
+       op_cast_to, BSM_DTYPE_INT64, 0),
+    OP("aten::_cast_Half(Tensor self, bool non_blocking=False) -> Tensor",
+       op_cast_to, BSM_DTYPE_HALF, 0),
+    OP("aten::_cast_Float(Tensor self, bool non_blocking=False) -> Tensor",
+       op_cast_to, BSM_DTYPE_FLOAT, 0),
+    OP("aten::_cast_Double(Tensor self, bool non_blocking=False) -> Tensor",
+       op_cast_to, BSM_DTYPE_DOUBLE, 0),
+    OP("aten::cpu(Tensor(a) self) -> Tensor(b|a)", op_move, 0, 0),
+    OP("aten::cuda(Tensor(a) self) -> Tensor(b|a)", op_move, 1, 0),
+    OP("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> "
+       "Tensor(a)",
+       op_contiguous, 0, 0),
+    OP("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> "
+       "Tensor",
+       op_clone, 0, 0),
+    OP("aten::detach_copy(Tensor self) -> Tensor", op_plain_copy, 0, 0),
+    OP("aten::alias_copy(Tensor self) -> Tensor", op_plain_copy, 0, 0),
+    OP("aten::lift_fresh_copy(Tensor self) -> Tensor", op_plain_copy, 0, 0),
+    OP("aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> "
+       "Tensor(a!)",
+       op_copy_, 0, BSM_ATEN_INPLACE),
+    OP("aten::copy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+       op_copy_, 0, BSM_ATEN_INPLACE),
+    OP("aten::copy_.int(Tensor(a!) self, int other) -> Tensor(a!)", op_copy_, 0,
+       BSM_ATEN_INPLACE),
+    OP("aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)",
+       op_copy_, 0, BSM_ATEN_INPLACE),
+    OP("aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+       op_copy, 0, 0),
 };
 BSM_ATEN_TABLE(convert, rows);

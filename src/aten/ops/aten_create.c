@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops that make tensors from nothing: zeros, arange, full_like, tensor, ... */
+#include "aten/packed/aten_create.h"
 #include "aten/op_kit.h"
 
 /* The tail (dtype, layout, device, pin_memory) of every factory. */
@@ -513,164 +514,177 @@ static bsm_status op_as_tensor(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_make, MAKE_ZERO, BSM_ATEN_COMPLEX},
-    {"aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_make, MAKE_ONE, BSM_ATEN_COMPLEX},
-    {"aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_make, MAKE_VALUE, BSM_ATEN_COMPLEX},
-    {"aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_make, MAKE_SCALAR, BSM_ATEN_COMPLEX},
-    {"aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-     "MemoryFormat? memory_format=None) -> Tensor",
-     op_empty, 0, 0},
-    {"aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? "
-     "dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_empty_strided, 0, 0},
-    {"aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
-     "memory_format=None) -> Tensor",
-     op_make_like, MAKE_ZERO, BSM_ATEN_COMPLEX},
-    {"aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
-     "memory_format=None) -> Tensor",
-     op_make_like, MAKE_ONE, BSM_ATEN_COMPLEX},
-    {"aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? "
-     "dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     op_make_like, MAKE_VALUE, BSM_ATEN_COMPLEX},
-    {"aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
-     "memory_format=None) -> Tensor",
-     op_make_like, MAKE_ZERO, BSM_ATEN_COMPLEX},
-    {"aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_make_new, MAKE_ZERO, BSM_ATEN_COMPLEX},
-    {"aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_make_new, MAKE_ZERO, BSM_ATEN_COMPLEX},
-    {"aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_make_new, MAKE_ONE, BSM_ATEN_COMPLEX},
-    {"aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_make_new, MAKE_VALUE, BSM_ATEN_COMPLEX},
-    {"aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", op_fill,
-     0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", op_fill,
-     0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", op_fill, 0,
-     BSM_ATEN_COMPLEX},
-    {"aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", op_fill, 0,
-     BSM_ATEN_COMPLEX},
-    {"aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)",
-     op_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::zero_(Tensor(a!) self) -> Tensor(a!)", op_zero_, 0,
-     BSM_ATEN_INPLACE},
-    {"aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)", op_zero_, 0,
-     BSM_ATEN_INPLACE},
-    {"aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, "
-     "Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_arange, RANGE_END, 0},
-    {"aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_arange, RANGE_START, 0},
-    {"aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_arange, RANGE_STEP, 0},
-    {"aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? "
-     "dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_linspace, SPACE_LINEAR, 0},
-    {"aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_linspace, SPACE_LINEAR, 0},
-    {"aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_linspace, SPACE_LINEAR, 0},
-    {"aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_linspace, SPACE_LINEAR, 0},
-    {"aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_linspace, SPACE_LOG, 0},
-    {"aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, "
-     "Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_eye, 0, 0},
-    {"aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_eye, 1, 0},
-    {"aten::tril(Tensor self, SymInt diagonal=0) -> Tensor", op_triangle,
-     TRI_LOWER, 0},
-    {"aten::tril_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)",
-     op_triangle, TRI_LOWER, BSM_ATEN_INPLACE},
-    {"aten::triu(Tensor self, SymInt diagonal=0) -> Tensor", op_triangle,
-     TRI_UPPER, 0},
-    {"aten::triu_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)",
-     op_triangle, TRI_UPPER, BSM_ATEN_INPLACE},
-    {"aten::tril_indices(int row, int col, int offset=0, *, ScalarType? "
-     "dtype=4, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_triangle_indices, TRI_LOWER, 0},
-    {"aten::triu_indices(int row, int col, int offset=0, *, ScalarType? "
-     "dtype=4, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_triangle_indices, TRI_UPPER, 0},
-    {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, "
-     "bool requires_grad=False) -> Tensor",
-     op_tensor_of, 0, 0},
-    {"aten::tensor.float(float t, *, ScalarType? dtype=None, Device? "
-     "device=None, bool requires_grad=False) -> Tensor",
-     op_tensor_of, 0, 0},
-    {"aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, "
-     "bool requires_grad=False) -> Tensor",
-     op_tensor_of, 0, 0},
-    {"aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? "
-     "device=None, bool requires_grad=False) -> Tensor",
-     op_tensor_of, 0, 0},
-    {"aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? "
-     "device=None) -> Tensor",
-     op_tensor_of, 0, 0},
-    {"aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? "
-     "device=None) -> Tensor",
-     op_tensor_of, 0, 0},
-    {"aten::as_tensor.int(int t, *, ScalarType? dtype=None, Device? "
-     "device=None) -> Tensor",
-     op_tensor_of, 0, 0},
-    {"aten::as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? "
-     "device=None) -> Tensor",
-     op_tensor_of, 0, 0},
-    {"aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? "
-     "device=None) -> Tensor(b|a)",
-     op_as_tensor, 0, 0},
-    {"aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float "
-     "base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? "
-     "device=None, bool? pin_memory=None) -> Tensor",
-     op_linspace, SPACE_LOG, 0},
-    {"aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float "
-     "base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? "
-     "device=None, bool? pin_memory=None) -> Tensor",
-     op_linspace, SPACE_LOG, 0},
-    {"aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float "
-     "base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? "
-     "device=None, bool? pin_memory=None) -> Tensor",
-     op_linspace, SPACE_LOG, 0},
+    OP("aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_make, MAKE_ZERO, BSM_ATEN_COMPLEX),
+    OP("aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_make, MAKE_ONE, BSM_ATEN_COMPLEX),
+    OP("aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? "
+       "dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_make, MAKE_VALUE, BSM_ATEN_COMPLEX),
+    OP("aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_make, MAKE_SCALAR, BSM_ATEN_COMPLEX),
+    OP("aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+       "MemoryFormat? memory_format=None) -> Tensor",
+       op_empty, 0, 0),
+    OP("aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? "
+       "dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       op_empty_strided, 0, 0),
+    OP("aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
+       "memory_format=None) -> Tensor",
+       op_make_like, MAKE_ZERO, BSM_ATEN_COMPLEX),
+    OP("aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
+       "memory_format=None) -> Tensor",
+       op_make_like, MAKE_ONE, BSM_ATEN_COMPLEX),
+    OP("aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? "
+       "dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+       op_make_like, MAKE_VALUE, BSM_ATEN_COMPLEX),
+    OP("aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
+       "memory_format=None) -> Tensor",
+       op_make_like, MAKE_ZERO, BSM_ATEN_COMPLEX),
+    OP("aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_make_new, MAKE_ZERO, BSM_ATEN_COMPLEX),
+    OP("aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_make_new, MAKE_ZERO, BSM_ATEN_COMPLEX),
+    OP("aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_make_new, MAKE_ONE, BSM_ATEN_COMPLEX),
+    OP("aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_make_new, MAKE_VALUE, BSM_ATEN_COMPLEX),
+    OP("aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+       op_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
+       op_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", op_fill, 0,
+       BSM_ATEN_COMPLEX),
+    OP("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", op_fill, 0,
+       BSM_ATEN_COMPLEX),
+    OP("aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)",
+       op_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::zero_(Tensor(a!) self) -> Tensor(a!)", op_zero_, 0,
+       BSM_ATEN_INPLACE),
+    OP("aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)", op_zero_, 0,
+       BSM_ATEN_INPLACE),
+    OP("aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? "
+       "layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_arange, RANGE_END, 0),
+    OP("aten::arange.start(Scalar start, Scalar end, *, ScalarType? "
+       "dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_arange, RANGE_START, 0),
+    OP("aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_arange, RANGE_STEP, 0),
+    OP("aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? "
+       "dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       op_linspace, SPACE_LINEAR, 0),
+    OP("aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_linspace, SPACE_LINEAR, 0),
+    OP("aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_linspace, SPACE_LINEAR, 0),
+    OP("aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_linspace, SPACE_LINEAR, 0),
+    OP("aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_linspace, SPACE_LOG, 0),
+    OP("aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_eye, 0, 0),
+    OP("aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_eye, 1, 0),
+    OP("aten::tril(Tensor self, SymInt diagonal=0) -> Tensor", op_triangle,
+       TRI_LOWER, 0),
+    OP("aten::tril_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)",
+       op_triangle, TRI_LOWER, BSM_ATEN_INPLACE),
+    OP("aten::triu(Tensor self, SymInt diagonal=0) -> Tensor", op_triangle,
+       TRI_UPPER, 0),
+    OP("aten::triu_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)",
+       op_triangle, TRI_UPPER, BSM_ATEN_INPLACE),
+    OP("aten::tril_indices(int row, int col, int offset=0, *, ScalarType? "
+       "dtype=4, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       op_triangle_indices, TRI_LOWER, 0),
+    OP("aten::triu_indices(int row, int col, int offset=0, *, ScalarType? "
+       "dtype=4, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       op_triangle_indices, TRI_UPPER, 0),
+    OP("aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, "
+       "bool requires_grad=False) -> Tensor",
+       op_tensor_of, 0, 0),
+    OP("aten::tensor.float(float t, *, ScalarType? dtype=None, Device? "
+       "device=None, bool requires_grad=False) -> Tensor",
+       op_tensor_of, 0, 0),
+    OP("aten::tensor.int(int t, *, ScalarType? dtype=None, Device? "
+       "device=None, "
+       "bool requires_grad=False) -> Tensor",
+       op_tensor_of, 0, 0),
+    OP("aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? "
+       "device=None, bool requires_grad=False) -> Tensor",
+       op_tensor_of, 0, 0),
+    OP("aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? "
+       "device=None) -> Tensor",
+       op_tensor_of, 0, 0),
+    OP("aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? "
+       "device=None) -> Tensor",
+       op_tensor_of, 0, 0),
+    OP("aten::as_tensor.int(int t, *, ScalarType? dtype=None, Device? "
+       "device=None) -> Tensor",
+       op_tensor_of, 0, 0),
+    OP("aten::as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? "
+       "device=None) -> Tensor",
+       op_tensor_of, 0, 0),
+    OP("aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? "
+       "device=None) -> Tensor(b|a)",
+       op_as_tensor, 0, 0),
+    OP("aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, "
+       "float "
+       "base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? "
+       "device=None, bool? pin_memory=None) -> Tensor",
+       op_linspace, SPACE_LOG, 0),
+    OP("aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, "
+       "float "
+       "base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? "
+       "device=None, bool? pin_memory=None) -> Tensor",
+       op_linspace, SPACE_LOG, 0),
+    OP("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, "
+       "float "
+       "base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? "
+       "device=None, bool? pin_memory=None) -> Tensor",
+       op_linspace, SPACE_LOG, 0),
 };
 BSM_ATEN_TABLE(create, rows);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Distances between rows: cdist, pdist, pairwise_distance, dist. */
+#include "aten/packed/aten_distance.h"
 #include "aten/op_kit.h"
 
 /* The p-norm of a - b + eps over n numbers. */
@@ -171,16 +172,17 @@ static bsm_status op_pairwise(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) "
-     "-> Tensor",
-     op_cdist, 0, 0},
-    {"aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", op_cdist, 1, 0},
-    {"aten::pdist(Tensor self, float p=2.) -> Tensor", op_pdist, 0, 0},
-    {"aten::_pdist_forward(Tensor self, float p=2.) -> Tensor", op_pdist, 0, 0},
-    {"aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float "
-     "eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor",
-     op_pairwise, 0, 0},
-    {"aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", op_pairwise,
-     1, 0},
+    OP("aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) "
+       "-> Tensor",
+       op_cdist, 0, 0),
+    OP("aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", op_cdist, 1, 0),
+    OP("aten::pdist(Tensor self, float p=2.) -> Tensor", op_pdist, 0, 0),
+    OP("aten::_pdist_forward(Tensor self, float p=2.) -> Tensor", op_pdist, 0,
+       0),
+    OP("aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float "
+       "eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor",
+       op_pairwise, 0, 0),
+    OP("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+       op_pairwise, 1, 0),
 };
 BSM_ATEN_TABLE(distance, rows);

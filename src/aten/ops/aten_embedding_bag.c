@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embedding_bag: rows of a table, summed, averaged or maximised bag by bag;
  * embedding_renorm_. */
+#include "aten/packed/aten_embedding_bag.h"
 #include "aten/op_compose.h"
 
 enum { BAG_SUM, BAG_MEAN, BAG_MAX };
@@ -214,33 +215,33 @@ static bsm_status op_embedding_renorm(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, "
-     "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
-     "per_sample_weights=None, bool include_last_offset=False) -> (Tensor, "
-     "Tensor, Tensor, Tensor)",
-     op_embedding_bag, BAG_PLAIN, 0},
-    {"aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor "
-     "offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
-     "per_sample_weights, bool include_last_offset, int? padding_idx) -> "
-     "(Tensor, Tensor, Tensor, Tensor)",
-     op_embedding_bag, BAG_OPTIONAL_PADDING, 0},
-    {"aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, "
-     "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
-     "per_sample_weights=None, bool include_last_offset=False, int "
-     "padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-     op_embedding_bag, BAG_GRADIENTS, 0},
-    {"aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, "
-     "Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
-     "sparse=False, Tensor? per_sample_weights=None, bool "
-     "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, "
-     "Tensor, Tensor)",
-     op_embedding_bag, BAG_PADDING, 0},
-    {"aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float "
-     "max_norm, float norm_type) -> Tensor(a!)",
-     op_embedding_renorm, RENORM_IN_PLACE, BSM_ATEN_INPLACE},
-    {"aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, "
-     "float norm_type) -> Tensor",
-     op_embedding_renorm, RENORM, 0},
+    OP("aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, "
+       "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
+       "per_sample_weights=None, bool include_last_offset=False) -> (Tensor, "
+       "Tensor, Tensor, Tensor)",
+       op_embedding_bag, BAG_PLAIN, 0),
+    OP("aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor "
+       "offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
+       "per_sample_weights, bool include_last_offset, int? padding_idx) -> "
+       "(Tensor, Tensor, Tensor, Tensor)",
+       op_embedding_bag, BAG_OPTIONAL_PADDING, 0),
+    OP("aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, "
+       "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "
+       "per_sample_weights=None, bool include_last_offset=False, int "
+       "padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+       op_embedding_bag, BAG_GRADIENTS, 0),
+    OP("aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, "
+       "Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
+       "sparse=False, Tensor? per_sample_weights=None, bool "
+       "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, "
+       "Tensor, Tensor)",
+       op_embedding_bag, BAG_PADDING, 0),
+    OP("aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float "
+       "max_norm, float norm_type) -> Tensor(a!)",
+       op_embedding_renorm, RENORM_IN_PLACE, BSM_ATEN_INPLACE),
+    OP("aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, "
+       "float norm_type) -> Tensor",
+       op_embedding_renorm, RENORM, 0),
 };
 BSM_ATEN_TABLE_CALLING(embedding_bag, rows, &bsm_aten_ops_binary,
                        &bsm_aten_ops_reduce);

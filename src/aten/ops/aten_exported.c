@@ -2,6 +2,7 @@
 /* What programs of torch.export call and TorchScript does not: checks of
  * numbers and of tensors' metadata, functional forms of views, indexing under
  * a mask, memory formats as permutations. */
+#include "aten/packed/aten_exported.h"
 #include "aten/op_compose.h"
 
 /* ---- checks ---- */
@@ -362,81 +363,89 @@ static bsm_status op_rrelu_functional(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
-     op_assert_scalar, 0, BSM_ATEN_EFFECT},
-    {"aten::_functional_assert_scalar(Scalar self, str assert_msg, Tensor "
-     "dep_token) -> Tensor",
-     op_assert_scalar, 1, BSM_ATEN_EFFECT},
-    {"aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor "
-     "dep_token) -> Tensor",
-     op_functional_assert, 0, BSM_ATEN_EFFECT},
-    {"aten::_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, "
-     "Device? device=None, bool? pin_memory=None, MemoryFormat? "
-     "memory_format=None) -> Tensor",
-     op_token, 0, 0},
-    {"aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? "
-     "stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? "
-     "layout=None) -> ()",
-     op_assert_metadata, 0, 0},
-    {"aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) "
-     "-> ()",
-     op_constrain_range, RANGE, BSM_ATEN_EFFECT},
-    {"aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? "
-     "max=None) -> ()",
-     op_constrain_range, RANGE_FOR_SIZE, BSM_ATEN_EFFECT},
-    {"aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, "
-     "Tensor dep_token) -> Tensor",
-     op_constrain_range, RANGE_FUNCTIONAL, BSM_ATEN_EFFECT},
-    {"aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, "
-     "int? max, Tensor dep_token) -> Tensor",
-     op_constrain_range, RANGE_FUNCTIONAL + RANGE_FOR_SIZE, BSM_ATEN_EFFECT},
-    {"aten::_linalg_check_errors(Tensor info, str api_name, *, bool "
-     "is_matrix) -> ()",
-     op_check_errors, 0, BSM_ATEN_EFFECT},
-    {"aten::_reshape_copy(Tensor self, SymInt[] size) -> Tensor", op_view_copy,
-     COPY_RESHAPE, 0},
-    {"aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) "
-     "-> Tensor",
-     op_view_copy, COPY_STRIDED, 0},
-    {"aten::view_as_real_copy(Tensor self) -> Tensor", op_view_copy,
-     COPY_AS_REAL, 0},
-    {"aten::view_as_complex_copy(Tensor self) -> Tensor", op_view_copy,
-     COPY_AS_COMPLEX, 0},
-    {"aten::_conj_copy(Tensor self) -> Tensor", op_view_copy, COPY_CONJ, 0},
-    {"aten::_neg_view_copy(Tensor self) -> Tensor", op_view_copy, COPY_NEG, 0},
-    {"aten::_lazy_clone(Tensor self) -> Tensor", op_view_copy, COPY_ALL, 0},
-    {"aten::empty_permuted(SymInt[] size, int[] physical_layout, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_empty_permuted, 0, 0},
-    {"aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_new_empty_strided, 0, 0},
-    {"aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, "
-     "Scalar fill) -> Tensor",
-     op_masked_index, 0, 0},
-    {"aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, "
-     "Tensor?[] indices, Tensor values) -> Tensor",
-     op_masked_put, 0, 0},
-    {"aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] "
-     "expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
-     op_trilinear, 0, 0},
-    {"aten::_int_mm(Tensor self, Tensor mat2) -> Tensor", op_int_mm, 0, 0},
-    {"aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> "
-     "Tensor",
-     op_int8pack_mm, 0, 0},
-    {"aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? "
-     "weight, float? eps) -> (Tensor, Tensor)",
-     op_fused_rms_norm, 0, 0},
-    {"aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, "
-     "Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> "
-     "(Tensor, Tensor, Tensor, Tensor)",
-     op_batch_norm_no_update, 0, 0},
-    {"aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar "
-     "lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
-     "Generator? generator=None) -> (Tensor, Tensor noise_out)",
-     op_rrelu_functional, 0, 0},
+    OP("aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
+       op_assert_scalar, 0, BSM_ATEN_EFFECT),
+    OP("aten::_functional_assert_scalar(Scalar self, str assert_msg, Tensor "
+       "dep_token) -> Tensor",
+       op_assert_scalar, 1, BSM_ATEN_EFFECT),
+    OP("aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor "
+       "dep_token) -> Tensor",
+       op_functional_assert, 0, BSM_ATEN_EFFECT),
+    OP("aten::_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None, MemoryFormat? "
+       "memory_format=None) -> Tensor",
+       op_token, 0, 0),
+    OP("aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? "
+       "stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? "
+       "layout=None) -> ()",
+       op_assert_metadata, 0, 0),
+    OP("aten::sym_constrain_range(Scalar size, *, int? min=None, int? "
+       "max=None) "
+       "-> ()",
+       op_constrain_range, RANGE, BSM_ATEN_EFFECT),
+    OP("aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? "
+       "max=None) -> ()",
+       op_constrain_range, RANGE_FOR_SIZE, BSM_ATEN_EFFECT),
+    OP("aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, "
+       "Tensor dep_token) -> Tensor",
+       op_constrain_range, RANGE_FUNCTIONAL, BSM_ATEN_EFFECT),
+    OP("aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, "
+       "int? max, Tensor dep_token) -> Tensor",
+       op_constrain_range, RANGE_FUNCTIONAL + RANGE_FOR_SIZE, BSM_ATEN_EFFECT),
+    OP("aten::_linalg_check_errors(Tensor info, str api_name, *, bool "
+       "is_matrix) -> ()",
+       op_check_errors, 0, BSM_ATEN_EFFECT),
+    OP("aten::_reshape_copy(Tensor self, SymInt[] size) -> Tensor",
+       op_view_copy, COPY_RESHAPE, 0),
+    OP("aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) "
+       "-> Tensor",
+       op_view_copy, COPY_STRIDED, 0),
+    OP("aten::view_as_real_copy(Tensor self) -> Tensor", op_view_copy,
+       COPY_AS_REAL, 0),
+    OP("aten::view_as_complex_copy(Tensor self) -> Tensor", op_view_copy,
+       COPY_AS_COMPLEX, 0),
+    OP("aten::_conj_copy(Tensor self) -> Tensor", op_view_copy, COPY_CONJ, 0),
+    OP("aten::_neg_view_copy(Tensor self) -> Tensor", op_view_copy, COPY_NEG,
+       0),
+    OP("aten::_lazy_clone(Tensor self) -> Tensor", op_view_copy, COPY_ALL, 0),
+    OP("aten::empty_permuted(SymInt[] size, int[] physical_layout, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_empty_permuted, 0, 0),
+    OP("aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, "
+       "*, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_new_empty_strided, 0, 0),
+    OP("aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] "
+       "indices, "
+       "Scalar fill) -> Tensor",
+       op_masked_index, 0, 0),
+    OP("aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, "
+       "Tensor?[] indices, Tensor values) -> Tensor",
+       op_masked_put, 0, 0),
+    OP("aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] "
+       "expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
+       op_trilinear, 0, 0),
+    OP("aten::_int_mm(Tensor self, Tensor mat2) -> Tensor", op_int_mm, 0, 0),
+    OP("aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> "
+       "Tensor",
+       op_int8pack_mm, 0, 0),
+    OP("aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? "
+       "weight, float? eps) -> (Tensor, Tensor)",
+       op_fused_rms_norm, 0, 0),
+    OP("aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? "
+       "bias, "
+       "Tensor? running_mean, Tensor? running_var, float momentum, float eps) "
+       "-> "
+       "(Tensor, Tensor, Tensor, Tensor)",
+       op_batch_norm_no_update, 0, 0),
+    OP("aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar "
+       "lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
+       "Generator? generator=None) -> (Tensor, Tensor noise_out)",
+       op_rrelu_functional, 0, 0),
 };
 BSM_ATEN_TABLE_CALLING(exported, rows, &bsm_aten_ops_activation,
                        &bsm_aten_ops_attribute, &bsm_aten_ops_binary,

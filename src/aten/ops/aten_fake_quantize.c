@@ -4,6 +4,7 @@
  *
  * As PyTorch: products with 1 / scale and scale are of float32 (float64 for
  * float64 inputs), and NaN becomes quant_min. */
+#include "aten/packed/aten_fake_quantize.h"
 #include "aten/op_kit.h"
 
 enum { PER_TENSOR, TENSOR_QPARAMS, PER_CHANNEL };
@@ -161,14 +162,16 @@ static bsm_status op_fake_quantize(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int "
-     "zero_point, int quant_min, int quant_max) -> Tensor",
-     op_fake_quantize, PER_TENSOR, 0},
-    {"aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor "
-     "scale, Tensor zero_point, int quant_min, int quant_max) -> Tensor",
-     op_fake_quantize, TENSOR_QPARAMS, 0},
-    {"aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor "
-     "zero_point, int axis, int quant_min, int quant_max) -> Tensor",
-     op_fake_quantize, PER_CHANNEL, 0},
+    OP("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int "
+       "zero_point, int quant_min, int quant_max) -> Tensor",
+       op_fake_quantize, PER_TENSOR, 0),
+    OP("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, "
+       "Tensor "
+       "scale, Tensor zero_point, int quant_min, int quant_max) -> Tensor",
+       op_fake_quantize, TENSOR_QPARAMS, 0),
+    OP("aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, "
+       "Tensor "
+       "zero_point, int axis, int quant_min, int quant_max) -> Tensor",
+       op_fake_quantize, PER_CHANNEL, 0),
 };
 BSM_ATEN_TABLE(fake_quantize, rows);

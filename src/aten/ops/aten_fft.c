@@ -5,6 +5,7 @@
 
 #include "aten/complex_math.h"
 #include "aten/fft_ops.h"
+#include "aten/packed/aten_fft.h"
 
 /* ---- one dim ---- */
 
@@ -566,78 +567,89 @@ static bsm_status op_fftshift(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) "
-     "-> Tensor",
-     op_fft, FFT_FFT, 0},
-    {"aten::fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? "
-     "norm=None) -> Tensor",
-     op_fftn, FFT_FFT, 0},
-    {"aten::fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? "
-     "norm=None) -> Tensor",
-     op_fftn, FFT_FFT, 0},
-    {"aten::fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) "
-     "-> Tensor",
-     op_fft, FFT_IFFT, 0},
-    {"aten::fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
-     "str? norm=None) -> Tensor",
-     op_fftn, FFT_IFFT, 0},
-    {"aten::fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? "
-     "norm=None) -> Tensor",
-     op_fftn, FFT_IFFT, 0},
-    {"aten::fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) "
-     "-> Tensor",
-     op_fft, FFT_RFFT, 0},
-    {"aten::fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
-     "str? norm=None) -> Tensor",
-     op_fftn, FFT_RFFT, 0},
-    {"aten::fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? "
-     "norm=None) -> Tensor",
-     op_fftn, FFT_RFFT, 0},
-    {"aten::fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) "
-     "-> Tensor",
-     op_fft, FFT_IRFFT, 0},
-    {"aten::fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
-     "str? norm=None) -> Tensor",
-     op_fftn, FFT_IRFFT, 0},
-    {"aten::fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? "
-     "norm=None) -> Tensor",
-     op_fftn, FFT_IRFFT, 0},
-    {"aten::fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) "
-     "-> Tensor",
-     op_fft, FFT_HFFT, 0},
-    {"aten::fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
-     "str? norm=None) -> Tensor",
-     op_fftn, FFT_HFFT, 0},
-    {"aten::fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? "
-     "norm=None) -> Tensor",
-     op_fftn, FFT_HFFT, 0},
-    {"aten::fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) "
-     "-> Tensor",
-     op_fft, FFT_IHFFT, 0},
-    {"aten::fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
-     "str? norm=None) -> Tensor",
-     op_fftn, FFT_IHFFT, 0},
-    {"aten::fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? "
-     "norm=None) -> Tensor",
-     op_fftn, FFT_IHFFT, 0},
-    {"aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) "
-     "-> Tensor",
-     op_r2c, 0, 0},
-    {"aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt "
-     "last_dim_size) -> Tensor",
-     op_c2r, 0, 0},
-    {"aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool "
-     "forward) -> Tensor",
-     op_c2c, 0, 0},
-    {"aten::fft_fftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_fftfreq, FREQ_ALL, 0},
-    {"aten::fft_rfftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_fftfreq, FREQ_HALF, 0},
-    {"aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", op_fftshift,
-     0, 0},
-    {"aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor",
-     op_fftshift, 1, 0},
+    OP("aten::fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) "
+       "-> Tensor",
+       op_fft, FFT_FFT, 0),
+    OP("aten::fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
+       "str? "
+       "norm=None) -> Tensor",
+       op_fftn, FFT_FFT, 0),
+    OP("aten::fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? "
+       "norm=None) -> Tensor",
+       op_fftn, FFT_FFT, 0),
+    OP("aten::fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? "
+       "norm=None) "
+       "-> Tensor",
+       op_fft, FFT_IFFT, 0),
+    OP("aten::fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
+       "str? norm=None) -> Tensor",
+       op_fftn, FFT_IFFT, 0),
+    OP("aten::fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? "
+       "norm=None) -> Tensor",
+       op_fftn, FFT_IFFT, 0),
+    OP("aten::fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? "
+       "norm=None) "
+       "-> Tensor",
+       op_fft, FFT_RFFT, 0),
+    OP("aten::fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
+       "str? norm=None) -> Tensor",
+       op_fftn, FFT_RFFT, 0),
+    OP("aten::fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? "
+       "norm=None) -> Tensor",
+       op_fftn, FFT_RFFT, 0),
+    OP("aten::fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? "
+       "norm=None) "
+       "-> Tensor",
+       op_fft, FFT_IRFFT, 0),
+    OP("aten::fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
+       "str? norm=None) -> Tensor",
+       op_fftn, FFT_IRFFT, 0),
+    OP("aten::fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, "
+       "str? "
+       "norm=None) -> Tensor",
+       op_fftn, FFT_IRFFT, 0),
+    OP("aten::fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? "
+       "norm=None) "
+       "-> Tensor",
+       op_fft, FFT_HFFT, 0),
+    OP("aten::fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
+       "str? norm=None) -> Tensor",
+       op_fftn, FFT_HFFT, 0),
+    OP("aten::fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? "
+       "norm=None) -> Tensor",
+       op_fftn, FFT_HFFT, 0),
+    OP("aten::fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? "
+       "norm=None) "
+       "-> Tensor",
+       op_fft, FFT_IHFFT, 0),
+    OP("aten::fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], "
+       "str? norm=None) -> Tensor",
+       op_fftn, FFT_IHFFT, 0),
+    OP("aten::fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, "
+       "str? "
+       "norm=None) -> Tensor",
+       op_fftn, FFT_IHFFT, 0),
+    OP("aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool "
+       "onesided) "
+       "-> Tensor",
+       op_r2c, 0, 0),
+    OP("aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt "
+       "last_dim_size) -> Tensor",
+       op_c2r, 0, 0),
+    OP("aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool "
+       "forward) -> Tensor",
+       op_c2c, 0, 0),
+    OP("aten::fft_fftfreq(int n, float d=1., *, ScalarType? dtype=None, "
+       "Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_fftfreq, FREQ_ALL, 0),
+    OP("aten::fft_rfftfreq(int n, float d=1., *, ScalarType? dtype=None, "
+       "Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_fftfreq, FREQ_HALF, 0),
+    OP("aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
+       op_fftshift, 0, 0),
+    OP("aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor",
+       op_fftshift, 1, 0),
 };
 BSM_ATEN_TABLE(fft, rows);

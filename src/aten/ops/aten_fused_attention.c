@@ -3,6 +3,7 @@
  * devices. They differ in the order of their arguments and in what they give
  * beside the result: the log of the sums of each row's exponentials, and what
  * only a backward pass reads, which is None or zero here. */
+#include "aten/packed/aten_fused_attention.h"
 #include "aten/op_compose.h"
 
 /* Where the arguments after query, key and value are; 0: there is none. */
@@ -96,35 +97,40 @@ static bsm_status op_fused_attention(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor "
-     "key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? "
-     "attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
-     op_fused_attention, FOR_CPU, 0},
-    {"aten::_scaled_dot_product_flash_attention(Tensor query, Tensor key, "
-     "Tensor value, float dropout_p=0., bool is_causal=False, bool "
-     "return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor "
-     "logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt "
-     "max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)",
-     op_fused_attention, FLASH, 0},
-    {"aten::_scaled_dot_product_efficient_attention(Tensor query, Tensor key, "
-     "Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float "
-     "dropout_p=0., bool is_causal=False, *, float? scale=None) -> (Tensor "
-     "output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)",
-     op_fused_attention, EFFICIENT, 0},
-    {"aten::_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, "
-     "Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float "
-     "dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, "
-     "float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor "
-     "cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor "
-     "philox_seed, Tensor philox_offset, Tensor debug_attn_mask)",
-     op_fused_attention, CUDNN, 0},
-    {"aten::_scaled_dot_product_fused_attention_overrideable(Tensor query, "
-     "Tensor key, Tensor value, Tensor? attn_bias=None, float dropout_p=0., "
-     "bool is_causal=False, bool return_debug_mask=False, *, float? "
-     "scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, "
-     "Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor "
-     "philox_offset, Tensor debug_attn_mask)",
-     op_fused_attention, OVERRIDEABLE, 0},
+    OP("aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor "
+       "key, Tensor value, float dropout_p=0., bool is_causal=False, *, "
+       "Tensor? "
+       "attn_mask=None, float? scale=None) -> (Tensor output, Tensor "
+       "logsumexp)",
+       op_fused_attention, FOR_CPU, 0),
+    OP("aten::_scaled_dot_product_flash_attention(Tensor query, Tensor key, "
+       "Tensor value, float dropout_p=0., bool is_causal=False, bool "
+       "return_debug_mask=False, *, float? scale=None) -> (Tensor output, "
+       "Tensor "
+       "logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt "
+       "max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)",
+       op_fused_attention, FLASH, 0),
+    OP("aten::_scaled_dot_product_efficient_attention(Tensor query, Tensor "
+       "key, "
+       "Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float "
+       "dropout_p=0., bool is_causal=False, *, float? scale=None) -> (Tensor "
+       "output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)",
+       op_fused_attention, EFFICIENT, 0),
+    OP("aten::_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, "
+       "Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float "
+       "dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, "
+       "float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor "
+       "cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor "
+       "philox_seed, Tensor philox_offset, Tensor debug_attn_mask)",
+       op_fused_attention, CUDNN, 0),
+    OP("aten::_scaled_dot_product_fused_attention_overrideable(Tensor query, "
+       "Tensor key, Tensor value, Tensor? attn_bias=None, float dropout_p=0., "
+       "bool is_causal=False, bool return_debug_mask=False, *, float? "
+       "scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, "
+       "Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, "
+       "Tensor "
+       "philox_offset, Tensor debug_attn_mask)",
+       op_fused_attention, OVERRIDEABLE, 0),
 };
 BSM_ATEN_TABLE_CALLING(fused_attention, rows, &bsm_aten_ops_attention,
                        &bsm_aten_ops_binary, &bsm_aten_ops_create,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gather, scatter, index_select and their relatives; embeddings. */
+#include "aten/packed/aten_gather.h"
 #include "aten/complex_math.h"
 
 /* The offset of element `i` (row-major in `shape`) in a tensor, with dim `dim`
@@ -640,91 +641,98 @@ static bsm_status op_one_hot(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::gather(Tensor self, int dim, Tensor index, *, bool "
-     "sparse_grad=False) -> Tensor",
-     op_gather, 0, 0},
-    {"aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> "
-     "Tensor",
-     op_take_along_dim, 0, 0},
-    {"aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> "
-     "Tensor",
-     op_scatter, SCATTER_PLAIN, 0},
-    {"aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> "
-     "Tensor",
-     op_scatter, SCATTER_PLAIN, 0},
-    {"aten::scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) "
-     "-> Tensor(a!)",
-     op_scatter, SCATTER_PLAIN, BSM_ATEN_INPLACE},
-    {"aten::scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar "
-     "value) -> Tensor(a!)",
-     op_scatter, SCATTER_PLAIN, BSM_ATEN_INPLACE},
-    {"aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, "
-     "str reduce) -> Tensor",
-     op_scatter, SCATTER_STRING, 0},
-    {"aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar "
-     "value, *, str reduce) -> Tensor",
-     op_scatter, SCATTER_STRING, 0},
-    {"aten::scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor "
-     "src, *, str reduce) -> Tensor(a!)",
-     op_scatter, SCATTER_STRING, BSM_ATEN_INPLACE},
-    {"aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, "
-     "Scalar value, *, str reduce) -> Tensor(a!)",
-     op_scatter, SCATTER_STRING, BSM_ATEN_INPLACE},
-    {"aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> "
-     "Tensor",
-     op_scatter, SCATTER_ADD, 0},
-    {"aten::scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) "
-     "-> Tensor(a!)",
-     op_scatter, SCATTER_ADD, BSM_ATEN_INPLACE},
-    {"aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, "
-     "str reduce, *, bool include_self=True) -> Tensor",
-     op_scatter, SCATTER_TWO, 0},
-    {"aten::scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor "
-     "src, str reduce, *, bool include_self=True) -> Tensor(a!)",
-     op_scatter, SCATTER_TWO, BSM_ATEN_INPLACE},
-    {"aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, "
-     "str reduce, *, bool include_self=True) -> Tensor",
-     op_index_reduce, 0, 0},
-    {"aten::index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor "
-     "source, str reduce, *, bool include_self=True) -> Tensor(a!)",
-     op_index_reduce, 0, BSM_ATEN_INPLACE},
-    {"aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
-     op_index_select, 0, 0},
-    {"aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, "
-     "Scalar alpha=1) -> Tensor",
-     op_index_slices, SLICES_ADD, 0},
-    {"aten::index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, "
-     "*, Scalar alpha=1) -> Tensor(a!)",
-     op_index_slices, SLICES_ADD, BSM_ATEN_INPLACE},
-    {"aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> "
-     "Tensor",
-     op_index_slices, SLICES_COPY, 0},
-    {"aten::index_copy_(Tensor(a!) self, int dim, Tensor index, Tensor source) "
-     "-> Tensor(a!)",
-     op_index_slices, SLICES_COPY, BSM_ATEN_INPLACE},
-    {"aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar "
-     "value) -> Tensor",
-     op_index_slices, SLICES_FILL, 0},
-    {"aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor "
-     "value) -> Tensor",
-     op_index_slices, SLICES_FILL, 0},
-    {"aten::index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, "
-     "Scalar value) -> Tensor(a!)",
-     op_index_slices, SLICES_FILL, BSM_ATEN_INPLACE},
-    {"aten::index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, "
-     "Tensor value) -> Tensor(a!)",
-     op_index_slices, SLICES_FILL, BSM_ATEN_INPLACE},
-    {"aten::take(Tensor self, Tensor index) -> Tensor", op_take, 0, 0},
-    {"aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> "
-     "Tensor",
-     op_select_scatter, 0, 0},
-    {"aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? "
-     "start=None, SymInt? end=None, SymInt step=1) -> Tensor",
-     op_slice_scatter, 0, 0},
-    {"aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, "
-     "bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-     op_embedding, 0, 0},
-    {"aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", op_one_hot, 0,
-     0},
+    OP("aten::gather(Tensor self, int dim, Tensor index, *, bool "
+       "sparse_grad=False) -> Tensor",
+       op_gather, 0, 0),
+    OP("aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> "
+       "Tensor",
+       op_take_along_dim, 0, 0),
+    OP("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> "
+       "Tensor",
+       op_scatter, SCATTER_PLAIN, 0),
+    OP("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) "
+       "-> "
+       "Tensor",
+       op_scatter, SCATTER_PLAIN, 0),
+    OP("aten::scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) "
+       "-> Tensor(a!)",
+       op_scatter, SCATTER_PLAIN, BSM_ATEN_INPLACE),
+    OP("aten::scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar "
+       "value) -> Tensor(a!)",
+       op_scatter, SCATTER_PLAIN, BSM_ATEN_INPLACE),
+    OP("aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, "
+       "*, "
+       "str reduce) -> Tensor",
+       op_scatter, SCATTER_STRING, 0),
+    OP("aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar "
+       "value, *, str reduce) -> Tensor",
+       op_scatter, SCATTER_STRING, 0),
+    OP("aten::scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor "
+       "src, *, str reduce) -> Tensor(a!)",
+       op_scatter, SCATTER_STRING, BSM_ATEN_INPLACE),
+    OP("aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, "
+       "Scalar value, *, str reduce) -> Tensor(a!)",
+       op_scatter, SCATTER_STRING, BSM_ATEN_INPLACE),
+    OP("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> "
+       "Tensor",
+       op_scatter, SCATTER_ADD, 0),
+    OP("aten::scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) "
+       "-> Tensor(a!)",
+       op_scatter, SCATTER_ADD, BSM_ATEN_INPLACE),
+    OP("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor "
+       "src, "
+       "str reduce, *, bool include_self=True) -> Tensor",
+       op_scatter, SCATTER_TWO, 0),
+    OP("aten::scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, "
+       "Tensor "
+       "src, str reduce, *, bool include_self=True) -> Tensor(a!)",
+       op_scatter, SCATTER_TWO, BSM_ATEN_INPLACE),
+    OP("aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, "
+       "str reduce, *, bool include_self=True) -> Tensor",
+       op_index_reduce, 0, 0),
+    OP("aten::index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor "
+       "source, str reduce, *, bool include_self=True) -> Tensor(a!)",
+       op_index_reduce, 0, BSM_ATEN_INPLACE),
+    OP("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
+       op_index_select, 0, 0),
+    OP("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, "
+       "Scalar alpha=1) -> Tensor",
+       op_index_slices, SLICES_ADD, 0),
+    OP("aten::index_add_(Tensor(a!) self, int dim, Tensor index, Tensor "
+       "source, "
+       "*, Scalar alpha=1) -> Tensor(a!)",
+       op_index_slices, SLICES_ADD, BSM_ATEN_INPLACE),
+    OP("aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> "
+       "Tensor",
+       op_index_slices, SLICES_COPY, 0),
+    OP("aten::index_copy_(Tensor(a!) self, int dim, Tensor index, Tensor "
+       "source) "
+       "-> Tensor(a!)",
+       op_index_slices, SLICES_COPY, BSM_ATEN_INPLACE),
+    OP("aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar "
+       "value) -> Tensor",
+       op_index_slices, SLICES_FILL, 0),
+    OP("aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor "
+       "value) -> Tensor",
+       op_index_slices, SLICES_FILL, 0),
+    OP("aten::index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, "
+       "Scalar value) -> Tensor(a!)",
+       op_index_slices, SLICES_FILL, BSM_ATEN_INPLACE),
+    OP("aten::index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, "
+       "Tensor value) -> Tensor(a!)",
+       op_index_slices, SLICES_FILL, BSM_ATEN_INPLACE),
+    OP("aten::take(Tensor self, Tensor index) -> Tensor", op_take, 0, 0),
+    OP("aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) "
+       "-> "
+       "Tensor",
+       op_select_scatter, 0, 0),
+    OP("aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? "
+       "start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+       op_slice_scatter, 0, 0),
+    OP("aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, "
+       "bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+       op_embedding, 0, 0),
+    OP("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", op_one_hot,
+       0, 0),
 };
 BSM_ATEN_TABLE(gather, rows);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gradient: differences of a sampled function along dims, second-order inside,
  * of order 1 or 2 at the ends. */
+#include "aten/packed/aten_gradient.h"
 #include "aten/op_kit.h"
 
 enum { SPACING_ONE, SPACING_SCALAR, SPACING_LIST, SPACING_TENSORS };
@@ -132,26 +133,27 @@ static bsm_status op_gradient(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? "
-     "dim=None, int edge_order=1) -> Tensor[]",
-     op_gradient, SPACING_SCALAR, 0},
-    {"aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, "
-     "int edge_order=1) -> Tensor[]",
-     op_gradient, SPACING_SCALAR, 0},
-    {"aten::gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> "
-     "Tensor[]",
-     op_gradient, SPACING_ONE, 0},
-    {"aten::gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? "
-     "dim=None, int edge_order=1) -> Tensor[]",
-     op_gradient, SPACING_LIST, 0},
-    {"aten::gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] "
-     "dim, int edge_order=1) -> Tensor[]",
-     op_gradient, SPACING_LIST, 0},
-    {"aten::gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? "
-     "dim=None, int edge_order=1) -> Tensor[]",
-     op_gradient, SPACING_TENSORS, 0},
-    {"aten::gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, "
-     "int edge_order=1) -> Tensor[]",
-     op_gradient, SPACING_TENSORS, 0},
+    OP("aten::gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? "
+       "dim=None, int edge_order=1) -> Tensor[]",
+       op_gradient, SPACING_SCALAR, 0),
+    OP("aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, "
+       "int edge_order=1) -> Tensor[]",
+       op_gradient, SPACING_SCALAR, 0),
+    OP("aten::gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> "
+       "Tensor[]",
+       op_gradient, SPACING_ONE, 0),
+    OP("aten::gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? "
+       "dim=None, int edge_order=1) -> Tensor[]",
+       op_gradient, SPACING_LIST, 0),
+    OP("aten::gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] "
+       "dim, int edge_order=1) -> Tensor[]",
+       op_gradient, SPACING_LIST, 0),
+    OP("aten::gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? "
+       "dim=None, int edge_order=1) -> Tensor[]",
+       op_gradient, SPACING_TENSORS, 0),
+    OP("aten::gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] "
+       "dim, "
+       "int edge_order=1) -> Tensor[]",
+       op_gradient, SPACING_TENSORS, 0),
 };
 BSM_ATEN_TABLE(gradient, rows);

@@ -2,6 +2,7 @@
 /* _grouped_mm: products of groups of rows, of columns or of both, whose ends
  * come from a tensor: what mixtures of experts run. Programs of torch.export
  * call an operator of transformers' own where PyTorch has not this one. */
+#include "aten/packed/aten_grouped_mm.h"
 #include "aten/op_kit.h"
 
 /* The dim of each operand and of the result that the groups lie along; -1: it
@@ -153,11 +154,11 @@ static bsm_status op_grouped_mm_of_rows(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? "
-     "bias=None, ScalarType? out_dtype=None) -> Tensor",
-     op_grouped_mm, 0, 0},
-    {"transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor "
-     "offs) -> Tensor",
-     op_grouped_mm_of_rows, 0, 0},
+    OP("aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? "
+       "bias=None, ScalarType? out_dtype=None) -> Tensor",
+       op_grouped_mm, 0, 0),
+    OP("transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor "
+       "offs) -> Tensor",
+       op_grouped_mm_of_rows, 0, 0),
 };
 BSM_ATEN_TABLE(grouped_mm, rows);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Advanced indexing with tensors and masks: index, index_put, where,
  * masked_fill, nonzero. gather and scatter are in aten_gather.c. */
+#include "aten/packed/aten_index.h"
 #include "aten/op_kit.h"
 
 /* ---- nonzero ---- */
@@ -523,62 +524,70 @@ static bsm_status op_masked_scatter(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::nonzero(Tensor self) -> Tensor", op_nonzero, 0, 0},
-    {"aten::nonzero_numpy(Tensor self) -> Tensor[]", op_nonzero_columns, 0, 0},
-    {"aten::where(Tensor condition) -> Tensor[]", op_nonzero_columns, 0, 0},
-    {"aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", op_index,
-     0, 0},
-    {"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
-     op_index, 0, 0},
-    {"aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
-     op_index, 0, 0},
-    {"aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
-     "accumulate=False) -> Tensor",
-     op_index_put, 0, 0},
-    {"aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool "
-     "accumulate=False) -> Tensor(a!)",
-     op_index_put, 0, BSM_ATEN_INPLACE},
-    {"aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor "
-     "values, bool accumulate=False) -> Tensor",
-     op_index_put, 0, 0},
-    {"aten::index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor "
-     "values, bool accumulate=False) -> Tensor(a!)",
-     op_index_put, 0, BSM_ATEN_INPLACE},
-    {"aten::_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor "
-     "values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)",
-     op_index_put, 0, BSM_ATEN_INPLACE},
-    {"aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, "
-     "bool accumulate=False) -> Tensor",
-     op_index_put, 0, 0},
-    {"aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
-     op_where, 0, BSM_ATEN_COMPLEX},
-    {"aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> "
-     "Tensor",
-     op_where, 0, BSM_ATEN_COMPLEX},
-    {"aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> "
-     "Tensor",
-     op_where, 0, BSM_ATEN_COMPLEX},
-    {"aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> "
-     "Tensor",
-     op_where, 0, BSM_ATEN_COMPLEX},
-    {"aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> "
-     "Tensor",
-     op_masked_fill, 0, BSM_ATEN_COMPLEX},
-    {"aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> "
-     "Tensor",
-     op_masked_fill, 0, BSM_ATEN_COMPLEX},
-    {"aten::masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> "
-     "Tensor(a!)",
-     op_masked_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> "
-     "Tensor(a!)",
-     op_masked_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::masked_select(Tensor self, Tensor mask) -> Tensor",
-     op_masked_select, 0, 0},
-    {"aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-     op_masked_scatter, 0, 0},
-    {"aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> "
-     "Tensor(a!)",
-     op_masked_scatter, 0, BSM_ATEN_INPLACE},
+    OP("aten::nonzero(Tensor self) -> Tensor", op_nonzero, 0, 0),
+    OP("aten::nonzero_numpy(Tensor self) -> Tensor[]", op_nonzero_columns, 0,
+       0),
+    OP("aten::where(Tensor condition) -> Tensor[]", op_nonzero_columns, 0, 0),
+    OP("aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", op_index,
+       0, 0),
+    OP("aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> "
+       "Tensor",
+       op_index, 0, 0),
+    OP("aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+       op_index, 0, 0),
+    OP("aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
+       "accumulate=False) -> Tensor",
+       op_index_put, 0, 0),
+    OP("aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, "
+       "bool "
+       "accumulate=False) -> Tensor(a!)",
+       op_index_put, 0, BSM_ATEN_INPLACE),
+    OP("aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor "
+       "values, bool accumulate=False) -> Tensor",
+       op_index_put, 0, 0),
+    OP("aten::index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor "
+       "values, bool accumulate=False) -> Tensor(a!)",
+       op_index_put, 0, BSM_ATEN_INPLACE),
+    OP("aten::_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor "
+       "values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)",
+       op_index_put, 0, BSM_ATEN_INPLACE),
+    OP("aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, "
+       "bool accumulate=False) -> Tensor",
+       op_index_put, 0, 0),
+    OP("aten::where.self(Tensor condition, Tensor self, Tensor other) -> "
+       "Tensor",
+       op_where, 0, BSM_ATEN_COMPLEX),
+    OP("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) "
+       "-> "
+       "Tensor",
+       op_where, 0, BSM_ATEN_COMPLEX),
+    OP("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> "
+       "Tensor",
+       op_where, 0, BSM_ATEN_COMPLEX),
+    OP("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> "
+       "Tensor",
+       op_where, 0, BSM_ATEN_COMPLEX),
+    OP("aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> "
+       "Tensor",
+       op_masked_fill, 0, BSM_ATEN_COMPLEX),
+    OP("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> "
+       "Tensor",
+       op_masked_fill, 0, BSM_ATEN_COMPLEX),
+    OP("aten::masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) "
+       "-> "
+       "Tensor(a!)",
+       op_masked_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) "
+       "-> "
+       "Tensor(a!)",
+       op_masked_fill, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::masked_select(Tensor self, Tensor mask) -> Tensor",
+       op_masked_select, 0, 0),
+    OP("aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> "
+       "Tensor",
+       op_masked_scatter, 0, 0),
+    OP("aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> "
+       "Tensor(a!)",
+       op_masked_scatter, 0, BSM_ATEN_INPLACE),
 };
 BSM_ATEN_TABLE(index, rows);

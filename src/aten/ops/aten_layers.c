@@ -2,6 +2,7 @@
 /* The inner forms of layers, as exported graphs have them: norms with their
  * statistics, convolutions under other names, masked softmax, attention with
  * its log-sum; integrals over samples. */
+#include "aten/packed/aten_layers.h"
 #include "aten/op_compose.h"
 
 static bsm_status list1(bsm_op_ctx *cx, int64_t v, bsm_ivalue *out) {
@@ -461,96 +462,96 @@ static bsm_status op_renamed(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, "
-     "SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, "
-     "Tensor, Tensor)",
-     op_native_group_norm, 0, 0},
-    {"aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? "
-     "bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, "
-     "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-     op_batch_norm_legit, LEGIT, 0},
-    {"aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, "
-     "Tensor? bias, bool training, float momentum, float eps) -> (Tensor, "
-     "Tensor, Tensor)",
-     op_batch_norm_legit, LEGIT_NO_STATS, 0},
-    {"aten::_native_batch_norm_legit_functional(Tensor input, Tensor? "
-     "weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool "
-     "training, float momentum, float eps) -> (Tensor, Tensor, Tensor, "
-     "Tensor running_mean_out, Tensor running_var_out)",
-     op_batch_norm_legit, LEGIT_FUNCTIONAL, 0},
-    {"aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor",
-     op_norm_except_dim, 0, 0},
-    {"aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> "
-     "(Tensor, Tensor)",
-     op_weight_norm, 0, 0},
-    {"aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor "
-     "buffer)",
-     op_log_sigmoid, 0, 0},
-    {"aten::slow_conv3d(Tensor self, Tensor weight, SymInt[3] kernel_size, "
-     "Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, "
-     "0, 0]) -> Tensor",
-     op_named_conv, 4 * 3 + CONV_SLOW, 0},
-    {"aten::_slow_conv2d_forward(Tensor self, Tensor weight, SymInt[2] "
-     "kernel_size, Tensor? bias, SymInt[2] stride, SymInt[2] padding) -> "
-     "Tensor",
-     op_named_conv, 4 * 2 + CONV_SLOW, 0},
-    {"aten::slow_conv_dilated2d(Tensor self, Tensor weight, SymInt[2] "
-     "kernel_size, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
-     "padding=[0, 0], SymInt[2] dilation=[1, 1]) -> Tensor",
-     op_named_conv, 4 * 2 + CONV_DILATED, 0},
-    {"aten::slow_conv_dilated3d(Tensor self, Tensor weight, SymInt[3] "
-     "kernel_size, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] "
-     "padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1]) -> Tensor",
-     op_named_conv, 4 * 3 + CONV_DILATED, 0},
-    {"aten::slow_conv_transpose2d(Tensor self, Tensor weight, SymInt[2] "
-     "kernel_size, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
-     "padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt[2] "
-     "dilation=[1, 1]) -> Tensor",
-     op_named_conv, 4 * 2 + CONV_TRANSPOSED, 0},
-    {"aten::slow_conv_transpose3d(Tensor self, Tensor weight, SymInt[3] "
-     "kernel_size, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] "
-     "padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt[3] "
-     "dilation=[1, 1, 1]) -> Tensor",
-     op_named_conv, 4 * 3 + CONV_TRANSPOSED, 0},
-    {"aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> "
-     "Tensor",
-     op_conv_tbc, 0, 0},
-    {"aten::_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? "
-     "mask_type=None) -> Tensor",
-     op_masked_softmax, 0, 0},
-    {"aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int "
-     "num_heads) -> (Tensor, Tensor, Tensor)",
-     op_rescale_qkv, 0, 0},
-    {"aten::_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, "
-     "Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor",
-     op_addmm_activation, 0, 0},
-    {"aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
-     op_trapezoid, TRAPEZOID_X, 0},
-    {"aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
-     op_trapezoid, TRAPEZOID_DX, 0},
-    {"aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", op_trapezoid,
-     TRAPEZOID_X, 0},
-    {"aten::trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor",
-     op_trapezoid, TRAPEZOID_DX, 0},
-    {"aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> "
-     "Tensor",
-     op_trapezoid, CUMULATIVE_X, 0},
-    {"aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) "
-     "-> Tensor",
-     op_trapezoid, CUMULATIVE_DX, 0},
-    {"aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
-     op_renorm, 0, 0},
-    {"aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> "
-     "Tensor(a!)",
-     op_renorm, 0, BSM_ATEN_INPLACE},
-    {"aten::_aminmax(Tensor self) -> (Tensor, Tensor)", op_aminmax, 0, 0},
-    {"aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> "
-     "(Tensor, Tensor)",
-     op_aminmax, 1, 0},
-    {"aten::_logcumsumexp(Tensor self, int dim) -> Tensor", op_renamed,
-     RENAMED_LOGCUMSUMEXP, 0},
-    {"aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",
-     op_renamed, RENAMED_CHANNEL_SHUFFLE, 0},
+    OP("aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, "
+       "SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, "
+       "Tensor, Tensor)",
+       op_native_group_norm, 0, 0),
+    OP("aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? "
+       "bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, "
+       "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+       op_batch_norm_legit, LEGIT, 0),
+    OP("aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, "
+       "Tensor? bias, bool training, float momentum, float eps) -> (Tensor, "
+       "Tensor, Tensor)",
+       op_batch_norm_legit, LEGIT_NO_STATS, 0),
+    OP("aten::_native_batch_norm_legit_functional(Tensor input, Tensor? "
+       "weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool "
+       "training, float momentum, float eps) -> (Tensor, Tensor, Tensor, "
+       "Tensor running_mean_out, Tensor running_var_out)",
+       op_batch_norm_legit, LEGIT_FUNCTIONAL, 0),
+    OP("aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor",
+       op_norm_except_dim, 0, 0),
+    OP("aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> "
+       "(Tensor, Tensor)",
+       op_weight_norm, 0, 0),
+    OP("aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor "
+       "buffer)",
+       op_log_sigmoid, 0, 0),
+    OP("aten::slow_conv3d(Tensor self, Tensor weight, SymInt[3] kernel_size, "
+       "Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, "
+       "0, 0]) -> Tensor",
+       op_named_conv, 4 * 3 + CONV_SLOW, 0),
+    OP("aten::_slow_conv2d_forward(Tensor self, Tensor weight, SymInt[2] "
+       "kernel_size, Tensor? bias, SymInt[2] stride, SymInt[2] padding) -> "
+       "Tensor",
+       op_named_conv, 4 * 2 + CONV_SLOW, 0),
+    OP("aten::slow_conv_dilated2d(Tensor self, Tensor weight, SymInt[2] "
+       "kernel_size, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
+       "padding=[0, 0], SymInt[2] dilation=[1, 1]) -> Tensor",
+       op_named_conv, 4 * 2 + CONV_DILATED, 0),
+    OP("aten::slow_conv_dilated3d(Tensor self, Tensor weight, SymInt[3] "
+       "kernel_size, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] "
+       "padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1]) -> Tensor",
+       op_named_conv, 4 * 3 + CONV_DILATED, 0),
+    OP("aten::slow_conv_transpose2d(Tensor self, Tensor weight, SymInt[2] "
+       "kernel_size, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
+       "padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt[2] "
+       "dilation=[1, 1]) -> Tensor",
+       op_named_conv, 4 * 2 + CONV_TRANSPOSED, 0),
+    OP("aten::slow_conv_transpose3d(Tensor self, Tensor weight, SymInt[3] "
+       "kernel_size, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] "
+       "padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt[3] "
+       "dilation=[1, 1, 1]) -> Tensor",
+       op_named_conv, 4 * 3 + CONV_TRANSPOSED, 0),
+    OP("aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> "
+       "Tensor",
+       op_conv_tbc, 0, 0),
+    OP("aten::_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? "
+       "mask_type=None) -> Tensor",
+       op_masked_softmax, 0, 0),
+    OP("aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int "
+       "num_heads) -> (Tensor, Tensor, Tensor)",
+       op_rescale_qkv, 0, 0),
+    OP("aten::_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, "
+       "Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor",
+       op_addmm_activation, 0, 0),
+    OP("aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+       op_trapezoid, TRAPEZOID_X, 0),
+    OP("aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+       op_trapezoid, TRAPEZOID_DX, 0),
+    OP("aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+       op_trapezoid, TRAPEZOID_X, 0),
+    OP("aten::trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor",
+       op_trapezoid, TRAPEZOID_DX, 0),
+    OP("aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> "
+       "Tensor",
+       op_trapezoid, CUMULATIVE_X, 0),
+    OP("aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) "
+       "-> Tensor",
+       op_trapezoid, CUMULATIVE_DX, 0),
+    OP("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+       op_renorm, 0, 0),
+    OP("aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> "
+       "Tensor(a!)",
+       op_renorm, 0, BSM_ATEN_INPLACE),
+    OP("aten::_aminmax(Tensor self) -> (Tensor, Tensor)", op_aminmax, 0, 0),
+    OP("aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> "
+       "(Tensor, Tensor)",
+       op_aminmax, 1, 0),
+    OP("aten::_logcumsumexp(Tensor self, int dim) -> Tensor", op_renamed,
+       RENAMED_LOGCUMSUMEXP, 0),
+    OP("aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+       op_renamed, RENAMED_CHANNEL_SHUFFLE, 0),
 };
 BSM_ATEN_TABLE_CALLING(layers, rows, &bsm_aten_ops_activation,
                        &bsm_aten_ops_binary, &bsm_aten_ops_conv,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linear systems and factorizations: inv, solve, det, lu, cholesky, qr. */
+#include "aten/packed/aten_linalg.h"
 #include "aten/linalg_ops.h"
 
 /* ---- batches of matrices ---- */
@@ -794,73 +795,79 @@ static bsm_status op_householder_product(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::linalg_inv(Tensor A) -> Tensor", op_inverse, 0, 0},
-    {"aten::inverse(Tensor self) -> Tensor", op_inverse, 0, 0},
-    {"aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor "
-     "inverse, Tensor info)",
-     op_inverse_ex, 0, 0},
-    {"aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
-     op_solve, 0, 0},
-    {"aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
-     "check_errors=False) -> (Tensor result, Tensor info)",
-     op_solve_ex, 0, 0},
-    {"aten::linalg_det(Tensor A) -> Tensor", op_det, DET_DET, 0},
-    {"aten::det(Tensor self) -> Tensor", op_det, DET_DET, 0},
-    {"aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
-     op_det, DET_SIGN_LOG, 0},
-    {"aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", op_det,
-     DET_SIGN_LOG, 0},
-    {"aten::logdet(Tensor self) -> Tensor", op_det, DET_LOG, 0},
-    {"aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, "
-     "Tensor pivots)",
-     op_lu_factor, 0, 0},
-    {"aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool "
-     "check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
-     op_lu_factor, 1, 0},
-    {"aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, "
-     "Tensor U)",
-     op_lu, 0, 0},
-    {"aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, "
-     "bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
-     op_lu_unpack, 0, 0},
-    {"aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool "
-     "left=True, bool adjoint=False) -> Tensor",
-     op_lu_solve, 0, 0},
-    {"aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
-     op_lu_solve, 1, 0},
-    {"aten::cholesky(Tensor self, bool upper=False) -> Tensor", op_cholesky, 0,
-     0},
-    {"aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
-     op_cholesky, 0, 0},
-    {"aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool "
-     "check_errors=False) -> (Tensor L, Tensor info)",
-     op_cholesky_ex, 0, 0},
-    {"aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> "
-     "Tensor",
-     op_cholesky_solve, 0, 0},
-    {"aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
-     op_cholesky_solve, 1, 0},
-    {"aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool "
-     "left=True, bool unitriangular=False) -> Tensor",
-     op_solve_triangular, 0, 0},
-    {"aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool "
-     "transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor "
-     "cloned_coefficient)",
-     op_triangular_solve, 0, 0},
-    {"aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
-     op_qr, 0, 0},
-    {"aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", op_qr, 1,
-     0},
-    {"aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
-     op_householder_product, 0, 0},
-    {"aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
-     op_det, DET_FACTORS | DET_DET, 0},
-    {"aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, "
-     "Tensor LU, Tensor pivots)",
-     op_det, DET_FACTORS | DET_SIGN_LOG, 0},
-    {"aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
-     "check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor "
-     "info)",
-     op_solve_factors, 0, 0},
+    OP("aten::linalg_inv(Tensor A) -> Tensor", op_inverse, 0, 0),
+    OP("aten::inverse(Tensor self) -> Tensor", op_inverse, 0, 0),
+    OP("aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor "
+       "inverse, Tensor info)",
+       op_inverse_ex, 0, 0),
+    OP("aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+       op_solve, 0, 0),
+    OP("aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
+       "check_errors=False) -> (Tensor result, Tensor info)",
+       op_solve_ex, 0, 0),
+    OP("aten::linalg_det(Tensor A) -> Tensor", op_det, DET_DET, 0),
+    OP("aten::det(Tensor self) -> Tensor", op_det, DET_DET, 0),
+    OP("aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+       op_det, DET_SIGN_LOG, 0),
+    OP("aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", op_det,
+       DET_SIGN_LOG, 0),
+    OP("aten::logdet(Tensor self) -> Tensor", op_det, DET_LOG, 0),
+    OP("aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, "
+       "Tensor pivots)",
+       op_lu_factor, 0, 0),
+    OP("aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool "
+       "check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
+       op_lu_factor, 1, 0),
+    OP("aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, "
+       "Tensor U)",
+       op_lu, 0, 0),
+    OP("aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool "
+       "unpack_data=True, "
+       "bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+       op_lu_unpack, 0, 0),
+    OP("aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool "
+       "left=True, bool adjoint=False) -> Tensor",
+       op_lu_solve, 0, 0),
+    OP("aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> "
+       "Tensor",
+       op_lu_solve, 1, 0),
+    OP("aten::cholesky(Tensor self, bool upper=False) -> Tensor", op_cholesky,
+       0, 0),
+    OP("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
+       op_cholesky, 0, 0),
+    OP("aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool "
+       "check_errors=False) -> (Tensor L, Tensor info)",
+       op_cholesky_ex, 0, 0),
+    OP("aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> "
+       "Tensor",
+       op_cholesky_solve, 0, 0),
+    OP("aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+       op_cholesky_solve, 1, 0),
+    OP("aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, "
+       "bool "
+       "left=True, bool unitriangular=False) -> Tensor",
+       op_solve_triangular, 0, 0),
+    OP("aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool "
+       "transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor "
+       "cloned_coefficient)",
+       op_triangular_solve, 0, 0),
+    OP("aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor "
+       "R)",
+       op_qr, 0, 0),
+    OP("aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", op_qr,
+       1, 0),
+    OP("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
+       op_householder_product, 0, 0),
+    OP("aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor "
+       "pivots)",
+       op_det, DET_FACTORS | DET_DET, 0),
+    OP("aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, "
+       "Tensor LU, Tensor pivots)",
+       op_det, DET_FACTORS | DET_SIGN_LOG, 0),
+    OP("aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
+       "check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, "
+       "Tensor "
+       "info)",
+       op_solve_factors, 0, 0),
 };
 BSM_ATEN_TABLE(linalg, rows);

@@ -2,6 +2,7 @@
 /* Eigenvalues, singular values and what is made of them: norms of matrices,
  * pseudo-inverses, ranks, condition numbers, least squares; powers and
  * exponentials of matrices. */
+#include "aten/packed/aten_linalg_spectral.h"
 #include "aten/linalg_ops.h"
 
 static int64_t lesser(int64_t a, int64_t b) {
@@ -757,79 +758,86 @@ static bsm_status op_matrix_exp(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, "
-     "Tensor eigenvectors)",
-     op_eigh, EIGH_BOTH, 0},
-    {"aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", op_eigh, 0,
-     0},
-    {"aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) "
-     "-> (Tensor U, Tensor S, Tensor Vh)",
-     op_svd, SVD_LINALG, 0},
-    {"aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor "
-     "U, Tensor S, Tensor V)",
-     op_svd, SVD_OLD, 0},
-    {"aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", op_svd,
-     SVD_VALUES, 0},
-    {"aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) "
-     "-> Tensor",
-     op_matrix_rank, TOLERANCE_ONE_ATOL, 0},
-    {"aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool "
-     "hermitian=False) -> Tensor",
-     op_matrix_rank, TOLERANCE_ONE_ATOL, 0},
-    {"aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? "
-     "atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
-     op_matrix_rank, TOLERANCE_BOTH, 0},
-    {"aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? "
-     "atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
-     op_matrix_rank, TOLERANCE_BOTH, 0},
-    {"aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> "
-     "Tensor",
-     op_pinv, TOLERANCE_ONE_RTOL, 0},
-    {"aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool "
-     "hermitian=False) -> Tensor",
-     op_pinv, TOLERANCE_ONE_RTOL, 0},
-    {"aten::pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> "
-     "Tensor",
-     op_pinv, TOLERANCE_ONE_RTOL, 0},
-    {"aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, "
-     "float? rtol=None, bool hermitian=False) -> Tensor",
-     op_pinv, TOLERANCE_BOTH, 0},
-    {"aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, "
-     "Tensor? rtol=None, bool hermitian=False) -> Tensor",
-     op_pinv, TOLERANCE_BOTH, 0},
-    {"aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? "
-     "driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor "
-     "singular_values)",
-     op_lstsq, 0, 0},
-    {"aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], "
-     "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     op_matrix_norm, 0, 0},
-    {"aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] "
-     "dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     op_matrix_norm, 0, 0},
-    {"aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
-     op_matrix_norm, 1, 0},
-    {"aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> "
-     "Tensor",
-     op_matrix_norm, 2, 0},
-    {"aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool "
-     "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     op_norm, 0, 0},
-    {"aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool "
-     "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     op_norm, 0, 0},
-    {"aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor", op_cond, 0, 0},
-    {"aten::linalg_cond.p_str(Tensor self, str p) -> Tensor", op_cond, 0, 0},
-    {"aten::linalg_matrix_power(Tensor self, int n) -> Tensor", op_matrix_power,
-     0, 0},
-    {"aten::matrix_power(Tensor self, int n) -> Tensor", op_matrix_power, 0, 0},
-    {"aten::linalg_matrix_exp(Tensor self) -> Tensor", op_matrix_exp, 0, 0},
-    {"aten::matrix_exp(Tensor self) -> Tensor", op_matrix_exp, 0, 0},
-    {"aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> "
-     "(Tensor eigenvalues, Tensor eigenvectors)",
-     op_eigh, EIGH_INNER, 0},
-    {"aten::_linalg_svd(Tensor A, bool full_matrices=False, bool "
-     "compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
-     op_svd, SVD_INNER, 0},
+    OP("aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, "
+       "Tensor eigenvectors)",
+       op_eigh, EIGH_BOTH, 0),
+    OP("aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", op_eigh,
+       0, 0),
+    OP("aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? "
+       "driver=None) "
+       "-> (Tensor U, Tensor S, Tensor Vh)",
+       op_svd, SVD_LINALG, 0),
+    OP("aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> "
+       "(Tensor "
+       "U, Tensor S, Tensor V)",
+       op_svd, SVD_OLD, 0),
+    OP("aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", op_svd,
+       SVD_VALUES, 0),
+    OP("aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) "
+       "-> Tensor",
+       op_matrix_rank, TOLERANCE_ONE_ATOL, 0),
+    OP("aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool "
+       "hermitian=False) -> Tensor",
+       op_matrix_rank, TOLERANCE_ONE_ATOL, 0),
+    OP("aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? "
+       "atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
+       op_matrix_rank, TOLERANCE_BOTH, 0),
+    OP("aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? "
+       "atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
+       op_matrix_rank, TOLERANCE_BOTH, 0),
+    OP("aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> "
+       "Tensor",
+       op_pinv, TOLERANCE_ONE_RTOL, 0),
+    OP("aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool "
+       "hermitian=False) -> Tensor",
+       op_pinv, TOLERANCE_ONE_RTOL, 0),
+    OP("aten::pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> "
+       "Tensor",
+       op_pinv, TOLERANCE_ONE_RTOL, 0),
+    OP("aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, "
+       "float? rtol=None, bool hermitian=False) -> Tensor",
+       op_pinv, TOLERANCE_BOTH, 0),
+    OP("aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, "
+       "Tensor? rtol=None, bool hermitian=False) -> Tensor",
+       op_pinv, TOLERANCE_BOTH, 0),
+    OP("aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? "
+       "driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, "
+       "Tensor "
+       "singular_values)",
+       op_lstsq, 0, 0),
+    OP("aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], "
+       "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+       op_matrix_norm, 0, 0),
+    OP("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] "
+       "dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+       op_matrix_norm, 0, 0),
+    OP("aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
+       op_matrix_norm, 1, 0),
+    OP("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> "
+       "Tensor",
+       op_matrix_norm, 2, 0),
+    OP("aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, "
+       "bool "
+       "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+       op_norm, 0, 0),
+    OP("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool "
+       "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+       op_norm, 0, 0),
+    OP("aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor", op_cond, 0,
+       0),
+    OP("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor", op_cond, 0, 0),
+    OP("aten::linalg_matrix_power(Tensor self, int n) -> Tensor",
+       op_matrix_power, 0, 0),
+    OP("aten::matrix_power(Tensor self, int n) -> Tensor", op_matrix_power, 0,
+       0),
+    OP("aten::linalg_matrix_exp(Tensor self) -> Tensor", op_matrix_exp, 0, 0),
+    OP("aten::matrix_exp(Tensor self) -> Tensor", op_matrix_exp, 0, 0),
+    OP("aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> "
+       "(Tensor eigenvalues, Tensor eigenvectors)",
+       op_eigh, EIGH_INNER, 0),
+    OP("aten::_linalg_svd(Tensor A, bool full_matrices=False, bool "
+       "compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor "
+       "Vh)",
+       op_svd, SVD_INNER, 0),
 };
 BSM_ATEN_TABLE(linalg_spectral, rows);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses and distances. */
+#include "aten/packed/aten_loss.h"
 #include "aten/op_kit.h"
 
 enum { REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM };
@@ -472,52 +473,58 @@ static bsm_status op_cdist(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-     op_loss, LOSS_MSE, 0},
-    {"aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-     op_loss, LOSS_L1, 0},
-    {"aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float "
-     "beta=1.) -> Tensor",
-     op_loss, LOSS_SMOOTH_L1, 0},
-    {"aten::huber_loss(Tensor self, Tensor target, int reduction=1, float "
-     "delta=1.) -> Tensor",
-     op_loss, LOSS_HUBER, 0},
-    {"aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? "
-     "weight=None, int reduction=1) -> Tensor",
-     op_loss, LOSS_BCE, 0},
-    {"aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, "
-     "Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
-     op_loss, LOSS_BCE_LOGITS, 0},
-    {"aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool "
-     "log_target=False) -> Tensor",
-     op_loss, LOSS_KL, 0},
-    {"aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> "
-     "Tensor",
-     op_loss, LOSS_SOFT_MARGIN, 0},
-    {"aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int "
-     "reduction=1, SymInt ignore_index=-100) -> Tensor",
-     op_nll, 1, 0},
-    {"aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int "
-     "reduction=1, SymInt ignore_index=-100) -> Tensor",
-     op_nll, 1, 0},
-    {"aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int "
-     "reduction=1, SymInt ignore_index=-100) -> Tensor",
-     op_nll, 1, 0},
-    {"aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int "
-     "reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
-     op_nll, 2, 0},
-    {"aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int "
-     "reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
-     op_nll, 2, 0},
-    {"aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? "
-     "weight=None, int reduction=1, SymInt ignore_index=-100, float "
-     "label_smoothing=0.) -> Tensor",
-     op_cross_entropy, 0, 0},
-    {"aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float "
-     "eps=1e-08) -> Tensor",
-     op_cosine_similarity, 0, 0},
-    {"aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> "
-     "Tensor",
-     op_cdist, 0, 0},
+    OP("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+       op_loss, LOSS_MSE, 0),
+    OP("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+       op_loss, LOSS_L1, 0),
+    OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, "
+       "float "
+       "beta=1.) -> Tensor",
+       op_loss, LOSS_SMOOTH_L1, 0),
+    OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float "
+       "delta=1.) -> Tensor",
+       op_loss, LOSS_HUBER, 0),
+    OP("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? "
+       "weight=None, int reduction=1) -> Tensor",
+       op_loss, LOSS_BCE, 0),
+    OP("aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, "
+       "Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> "
+       "Tensor",
+       op_loss, LOSS_BCE_LOGITS, 0),
+    OP("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool "
+       "log_target=False) -> Tensor",
+       op_loss, LOSS_KL, 0),
+    OP("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> "
+       "Tensor",
+       op_loss, LOSS_SOFT_MARGIN, 0),
+    OP("aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int "
+       "reduction=1, SymInt ignore_index=-100) -> Tensor",
+       op_nll, 1, 0),
+    OP("aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int "
+       "reduction=1, SymInt ignore_index=-100) -> Tensor",
+       op_nll, 1, 0),
+    OP("aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int "
+       "reduction=1, SymInt ignore_index=-100) -> Tensor",
+       op_nll, 1, 0),
+    OP("aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int "
+       "reduction, SymInt ignore_index) -> (Tensor output, Tensor "
+       "total_weight)",
+       op_nll, 2, 0),
+    OP("aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, "
+       "int "
+       "reduction, SymInt ignore_index) -> (Tensor output, Tensor "
+       "total_weight)",
+       op_nll, 2, 0),
+    OP("aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? "
+       "weight=None, int reduction=1, SymInt ignore_index=-100, float "
+       "label_smoothing=0.) -> Tensor",
+       op_cross_entropy, 0, 0),
+    OP("aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float "
+       "eps=1e-08) -> Tensor",
+       op_cosine_similarity, 0, 0),
+    OP("aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) "
+       "-> "
+       "Tensor",
+       op_cdist, 0, 0),
 };
 BSM_ATEN_TABLE_CALLING(loss, rows, &bsm_aten_ops_reduce);

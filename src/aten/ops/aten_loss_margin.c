@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses with margins, the Poisson loss, and connectionist temporal
  * classification (CTC). */
+#include "aten/packed/aten_loss_margin.h"
 #include "aten/op_compose.h"
 
 /* max(t, 0) */
@@ -503,48 +504,48 @@ static bsm_status op_ctc_loss(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor "
-     "target, float margin=0., int reduction=1) -> Tensor",
-     op_margin_ranking, 0, 0},
-    {"aten::hinge_embedding_loss(Tensor self, Tensor target, float "
-     "margin=1., int reduction=1) -> Tensor",
-     op_hinge_embedding, 0, 0},
-    {"aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor "
-     "target, float margin=0., int reduction=1) -> Tensor",
-     op_cosine_embedding, 0, 0},
-    {"aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor "
-     "negative, float margin=1., float p=2., float "
-     "eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> "
-     "Tensor",
-     op_triplet_margin, 0, 0},
-    {"aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, "
-     "bool full, float eps, int reduction) -> Tensor",
-     op_poisson_nll, 0, 0},
-    {"aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, "
-     "Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
-     op_multi_margin, 0, 0},
-    {"aten::multilabel_margin_loss(Tensor self, Tensor target, int "
-     "reduction=1) -> Tensor",
-     op_multilabel_margin, 0, 0},
-    {"aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int "
-     "reduction) -> (Tensor output, Tensor is_target)",
-     op_multilabel_margin, 1, 0},
-    {"aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] "
-     "input_lengths, int[] target_lengths, int blank=0, bool "
-     "zero_infinity=False) -> (Tensor, Tensor)",
-     op_ctc_forward, 0, 0},
-    {"aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor "
-     "input_lengths, Tensor target_lengths, int blank=0, bool "
-     "zero_infinity=False) -> (Tensor, Tensor)",
-     op_ctc_forward, 0, 0},
-    {"aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] "
-     "input_lengths, int[] target_lengths, int blank=0, int reduction=1, "
-     "bool zero_infinity=False) -> Tensor",
-     op_ctc_loss, 0, 0},
-    {"aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor "
-     "input_lengths, Tensor target_lengths, int blank=0, int reduction=1, "
-     "bool zero_infinity=False) -> Tensor",
-     op_ctc_loss, 0, 0},
+    OP("aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor "
+       "target, float margin=0., int reduction=1) -> Tensor",
+       op_margin_ranking, 0, 0),
+    OP("aten::hinge_embedding_loss(Tensor self, Tensor target, float "
+       "margin=1., int reduction=1) -> Tensor",
+       op_hinge_embedding, 0, 0),
+    OP("aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor "
+       "target, float margin=0., int reduction=1) -> Tensor",
+       op_cosine_embedding, 0, 0),
+    OP("aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor "
+       "negative, float margin=1., float p=2., float "
+       "eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> "
+       "Tensor",
+       op_triplet_margin, 0, 0),
+    OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, "
+       "bool full, float eps, int reduction) -> Tensor",
+       op_poisson_nll, 0, 0),
+    OP("aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, "
+       "Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
+       op_multi_margin, 0, 0),
+    OP("aten::multilabel_margin_loss(Tensor self, Tensor target, int "
+       "reduction=1) -> Tensor",
+       op_multilabel_margin, 0, 0),
+    OP("aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int "
+       "reduction) -> (Tensor output, Tensor is_target)",
+       op_multilabel_margin, 1, 0),
+    OP("aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] "
+       "input_lengths, int[] target_lengths, int blank=0, bool "
+       "zero_infinity=False) -> (Tensor, Tensor)",
+       op_ctc_forward, 0, 0),
+    OP("aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor "
+       "input_lengths, Tensor target_lengths, int blank=0, bool "
+       "zero_infinity=False) -> (Tensor, Tensor)",
+       op_ctc_forward, 0, 0),
+    OP("aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] "
+       "input_lengths, int[] target_lengths, int blank=0, int reduction=1, "
+       "bool zero_infinity=False) -> Tensor",
+       op_ctc_loss, 0, 0),
+    OP("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor "
+       "input_lengths, Tensor target_lengths, int blank=0, int reduction=1, "
+       "bool zero_infinity=False) -> Tensor",
+       op_ctc_loss, 0, 0),
 };
 BSM_ATEN_TABLE_CALLING(loss_margin, rows, &bsm_aten_ops_binary,
                        &bsm_aten_ops_index, &bsm_aten_ops_reduce,

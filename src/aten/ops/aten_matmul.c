@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products. Sums are in double (int64 for integers), rounded once. */
+#include "aten/packed/aten_matmul.h"
 #include "aten/complex_math.h"
 
 /* ---- the product of two batches of matrices ---- */
@@ -817,57 +818,61 @@ static bsm_status op_tensordot(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::mm(Tensor self, Tensor mat2) -> Tensor", op_matmul, MM_MM, 0},
-    {"aten::bmm(Tensor self, Tensor mat2) -> Tensor", op_matmul, MM_BMM, 0},
-    {"aten::matmul(Tensor self, Tensor other) -> Tensor", op_matmul, MM_MATMUL,
-     0},
-    {"aten::linalg_matmul(Tensor self, Tensor other) -> Tensor", op_matmul,
-     MM_MATMUL, 0},
-    {"aten::mv(Tensor self, Tensor vec) -> Tensor", op_matmul, MM_MV, 0},
-    {"aten::dot(Tensor self, Tensor tensor) -> Tensor", op_matmul, MM_DOT, 0},
-    {"aten::vdot(Tensor self, Tensor other) -> Tensor", op_matmul, MM_VDOT, 0},
-    {"aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
-     op_linear, 0, 0},
-    {"aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
-     "Scalar alpha=1) -> Tensor",
-     op_addmm, ADD_MM, BSM_ATEN_COMPLEX},
-    {"aten::addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar "
-     "beta=1, Scalar alpha=1) -> Tensor(a!)",
-     op_addmm, ADD_MM, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar "
-     "beta=1, Scalar alpha=1) -> Tensor",
-     op_addmm, ADD_BADDBMM, BSM_ATEN_COMPLEX},
-    {"aten::baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar "
-     "beta=1, Scalar alpha=1) -> Tensor(a!)",
-     op_addmm, ADD_BADDBMM, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar "
-     "beta=1, Scalar alpha=1) -> Tensor",
-     op_addmm, ADD_ADDBMM, BSM_ATEN_COMPLEX},
-    {"aten::addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar "
-     "beta=1, Scalar alpha=1) -> Tensor(a!)",
-     op_addmm, ADD_ADDBMM, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, "
-     "Scalar alpha=1) -> Tensor",
-     op_addmm, ADD_MV, BSM_ATEN_COMPLEX},
-    {"aten::addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, "
-     "Scalar alpha=1) -> Tensor(a!)",
-     op_addmm, ADD_MV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, "
-     "Scalar alpha=1) -> Tensor",
-     op_addmm, ADD_R, BSM_ATEN_COMPLEX},
-    {"aten::addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, "
-     "Scalar alpha=1) -> Tensor(a!)",
-     op_addmm, ADD_R, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::outer(Tensor self, Tensor vec2) -> Tensor", op_outer, 0, 0},
-    {"aten::ger(Tensor self, Tensor vec2) -> Tensor", op_outer, 0, 0},
-    {"aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> "
-     "Tensor",
-     op_einsum, 0, 0},
-    {"aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? "
-     "bias=None) -> Tensor",
-     op_bilinear, 0, 0},
-    {"aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] "
-     "dims_other) -> Tensor",
-     op_tensordot, 0, 0},
+    OP("aten::mm(Tensor self, Tensor mat2) -> Tensor", op_matmul, MM_MM, 0),
+    OP("aten::bmm(Tensor self, Tensor mat2) -> Tensor", op_matmul, MM_BMM, 0),
+    OP("aten::matmul(Tensor self, Tensor other) -> Tensor", op_matmul,
+       MM_MATMUL, 0),
+    OP("aten::linalg_matmul(Tensor self, Tensor other) -> Tensor", op_matmul,
+       MM_MATMUL, 0),
+    OP("aten::mv(Tensor self, Tensor vec) -> Tensor", op_matmul, MM_MV, 0),
+    OP("aten::dot(Tensor self, Tensor tensor) -> Tensor", op_matmul, MM_DOT, 0),
+    OP("aten::vdot(Tensor self, Tensor other) -> Tensor", op_matmul, MM_VDOT,
+       0),
+    OP("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+       op_linear, 0, 0),
+    OP("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, "
+       "Scalar alpha=1) -> Tensor",
+       op_addmm, ADD_MM, BSM_ATEN_COMPLEX),
+    OP("aten::addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar "
+       "beta=1, Scalar alpha=1) -> Tensor(a!)",
+       op_addmm, ADD_MM, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar "
+       "beta=1, Scalar alpha=1) -> Tensor",
+       op_addmm, ADD_BADDBMM, BSM_ATEN_COMPLEX),
+    OP("aten::baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, "
+       "Scalar "
+       "beta=1, Scalar alpha=1) -> Tensor(a!)",
+       op_addmm, ADD_BADDBMM, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar "
+       "beta=1, Scalar alpha=1) -> Tensor",
+       op_addmm, ADD_ADDBMM, BSM_ATEN_COMPLEX),
+    OP("aten::addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar "
+       "beta=1, Scalar alpha=1) -> Tensor(a!)",
+       op_addmm, ADD_ADDBMM, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, "
+       "Scalar alpha=1) -> Tensor",
+       op_addmm, ADD_MV, BSM_ATEN_COMPLEX),
+    OP("aten::addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar "
+       "beta=1, "
+       "Scalar alpha=1) -> Tensor(a!)",
+       op_addmm, ADD_MV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, "
+       "Scalar alpha=1) -> Tensor",
+       op_addmm, ADD_R, BSM_ATEN_COMPLEX),
+    OP("aten::addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar "
+       "beta=1, "
+       "Scalar alpha=1) -> Tensor(a!)",
+       op_addmm, ADD_R, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::outer(Tensor self, Tensor vec2) -> Tensor", op_outer, 0, 0),
+    OP("aten::ger(Tensor self, Tensor vec2) -> Tensor", op_outer, 0, 0),
+    OP("aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> "
+       "Tensor",
+       op_einsum, 0, 0),
+    OP("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? "
+       "bias=None) -> Tensor",
+       op_bilinear, 0, 0),
+    OP("aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] "
+       "dims_other) -> Tensor",
+       op_tensordot, 0, 0),
 };
 BSM_ATEN_TABLE(matmul, rows);

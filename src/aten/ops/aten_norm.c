@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisation: batch, layer, group, instance, RMS, weight norm; softmax. */
+#include "aten/packed/aten_norm.h"
 #include "aten/op_kit.h"
 
 static bsm_status need_float(const bsm_tensor *t, const char *name) {
@@ -492,56 +493,61 @@ static bsm_status op_weight_norm(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
-     "running_mean, Tensor? running_var, bool training, float momentum, float "
-     "eps, bool cudnn_enabled) -> Tensor",
-     op_batch_norm, 0, 0},
-    {"aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, "
-     "Tensor? running_mean, Tensor? running_var, bool training, float "
-     "momentum, float eps) -> (Tensor, Tensor, Tensor)",
-     op_native_batch_norm, 0, 0},
-    {"aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, "
-     "Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, "
-     "float eps) -> (Tensor, Tensor, Tensor)",
-     op_native_batch_norm, 1, 0},
-    {"aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
-     "running_mean, Tensor? running_var, bool use_input_stats, float momentum, "
-     "float eps, bool cudnn_enabled) -> Tensor",
-     op_instance_norm, 0, 0},
-    {"aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
-     "weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool "
-     "cudnn_enable=True) -> Tensor",
-     op_layer_norm, 0, 0},
-    {"aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
-     "weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
-     op_native_layer_norm, 0, 0},
-    {"aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
-     "weight=None, float? eps=None) -> Tensor",
-     op_rms_norm, 0, 0},
-    {"aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, "
-     "Tensor? bias=None, float eps=1.0000000000000001e-05, bool "
-     "cudnn_enabled=True) -> Tensor",
-     op_group_norm, 0, 0},
-    {"aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> "
-     "Tensor",
-     op_softmax, SOFTMAX_PLAIN, 0},
-    {"aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> "
-     "Tensor",
-     op_softmax, SOFTMAX_LOG, 0},
-    {"aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> "
-     "Tensor",
-     op_softmax, SOFTMAX_SAFE, 0},
-    {"aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> "
-     "Tensor",
-     op_softmax, SOFTMAX_PLAIN, 0},
-    {"aten::special_log_softmax(Tensor self, int dim, *, ScalarType? "
-     "dtype=None) -> Tensor",
-     op_softmax, SOFTMAX_LOG, 0},
-    {"aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-     op_softmax, SOFTMAX_RAW + SOFTMAX_PLAIN, 0},
-    {"aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-     op_softmax, SOFTMAX_RAW + SOFTMAX_LOG, 0},
-    {"aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor",
-     op_weight_norm, 0, 0},
+    OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
+       "running_mean, Tensor? running_var, bool training, float momentum, "
+       "float "
+       "eps, bool cudnn_enabled) -> Tensor",
+       op_batch_norm, 0, 0),
+    OP("aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, "
+       "Tensor? running_mean, Tensor? running_var, bool training, float "
+       "momentum, float eps) -> (Tensor, Tensor, Tensor)",
+       op_native_batch_norm, 0, 0),
+    OP("aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? "
+       "weight, "
+       "Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, "
+       "float eps) -> (Tensor, Tensor, Tensor)",
+       op_native_batch_norm, 1, 0),
+    OP("aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, "
+       "Tensor? "
+       "running_mean, Tensor? running_var, bool use_input_stats, float "
+       "momentum, "
+       "float eps, bool cudnn_enabled) -> Tensor",
+       op_instance_norm, 0, 0),
+    OP("aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
+       "weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool "
+       "cudnn_enable=True) -> Tensor",
+       op_layer_norm, 0, 0),
+    OP("aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, "
+       "Tensor? "
+       "weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+       op_native_layer_norm, 0, 0),
+    OP("aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
+       "weight=None, float? eps=None) -> Tensor",
+       op_rms_norm, 0, 0),
+    OP("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, "
+       "Tensor? bias=None, float eps=1.0000000000000001e-05, bool "
+       "cudnn_enabled=True) -> Tensor",
+       op_group_norm, 0, 0),
+    OP("aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> "
+       "Tensor",
+       op_softmax, SOFTMAX_PLAIN, 0),
+    OP("aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> "
+       "Tensor",
+       op_softmax, SOFTMAX_LOG, 0),
+    OP("aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> "
+       "Tensor",
+       op_softmax, SOFTMAX_SAFE, 0),
+    OP("aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> "
+       "Tensor",
+       op_softmax, SOFTMAX_PLAIN, 0),
+    OP("aten::special_log_softmax(Tensor self, int dim, *, ScalarType? "
+       "dtype=None) -> Tensor",
+       op_softmax, SOFTMAX_LOG, 0),
+    OP("aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+       op_softmax, SOFTMAX_RAW + SOFTMAX_PLAIN, 0),
+    OP("aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+       op_softmax, SOFTMAX_RAW + SOFTMAX_LOG, 0),
+    OP("aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor",
+       op_weight_norm, 0, 0),
 };
 BSM_ATEN_TABLE(norm, rows);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packed sequences: the rows of samples of different lengths, step by step,
  * without padding. The longest sample comes first. */
+#include "aten/packed/aten_packed_sequence.h"
 #include "aten/op_kit.h"
 
 /* The lengths, checked as PyTorch does. */
@@ -211,12 +212,12 @@ static bsm_status op_pad(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool "
-     "batch_first) -> (Tensor, Tensor)",
-     op_pack, 0, 0},
-    {"aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool "
-     "batch_first, Scalar padding_value, int total_length) -> (Tensor, "
-     "Tensor)",
-     op_pad, 0, 0},
+    OP("aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool "
+       "batch_first) -> (Tensor, Tensor)",
+       op_pack, 0, 0),
+    OP("aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool "
+       "batch_first, Scalar padding_value, int total_length) -> (Tensor, "
+       "Tensor)",
+       op_pad, 0, 0),
 };
 BSM_ATEN_TABLE(packed_sequence, rows);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling of one to three dimensions: max, average, adaptive. */
+#include "aten/packed/aten_pool.h"
 #include "aten/op_kit.h"
 
 typedef struct pool_params {
@@ -349,57 +350,64 @@ static bsm_status op_adaptive_max_pool(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], "
-     "int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
-     op_max_pool, 1, 0},
-    {"aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], "
-     "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
-     op_max_pool, 2, 0},
-    {"aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], "
-     "int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor",
-     op_max_pool, 3, 0},
-    {"aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] "
-     "stride=[], int[1] padding=[0], int[1] dilation=[1], bool "
-     "ceil_mode=False) -> (Tensor, Tensor)",
-     op_max_pool, WITH_INDICES + 1, 0},
-    {"aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] "
-     "stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> "
-     "(Tensor, Tensor)",
-     op_max_pool, WITH_INDICES + 2, 0},
-    {"aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] "
-     "stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> "
-     "(Tensor, Tensor)",
-     op_max_pool, WITH_INDICES + 3, 0},
-    {"aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], "
-     "int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) "
-     "-> Tensor",
-     op_avg_pool, 1, 0},
-    {"aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], "
-     "int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, "
-     "int? divisor_override=None) -> Tensor",
-     op_avg_pool, 2, 0},
-    {"aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], "
-     "int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, "
-     "int? divisor_override=None) -> Tensor",
-     op_avg_pool, 3, 0},
-    {"aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
-     op_adaptive_avg_pool, 1, 0},
-    {"aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-     op_adaptive_avg_pool, 2, 0},
-    {"aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
-     op_adaptive_avg_pool, 3, 0},
-    {"aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-     op_adaptive_avg_pool, 2, 0},
-    {"aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
-     op_adaptive_avg_pool, 3, 0},
-    {"aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, "
-     "Tensor)",
-     op_adaptive_max_pool, 1, 0},
-    {"aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, "
-     "Tensor)",
-     op_adaptive_max_pool, 2, 0},
-    {"aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, "
-     "Tensor)",
-     op_adaptive_max_pool, 3, 0},
+    OP("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], "
+       "int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> "
+       "Tensor",
+       op_max_pool, 1, 0),
+    OP("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], "
+       "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+       op_max_pool, 2, 0),
+    OP("aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], "
+       "int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+       op_max_pool, 3, 0),
+    OP("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] "
+       "stride=[], int[1] padding=[0], int[1] dilation=[1], bool "
+       "ceil_mode=False) -> (Tensor, Tensor)",
+       op_max_pool, WITH_INDICES + 1, 0),
+    OP("aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] "
+       "stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) "
+       "-> "
+       "(Tensor, Tensor)",
+       op_max_pool, WITH_INDICES + 2, 0),
+    OP("aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] "
+       "stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) "
+       "-> "
+       "(Tensor, Tensor)",
+       op_max_pool, WITH_INDICES + 3, 0),
+    OP("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], "
+       "int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) "
+       "-> Tensor",
+       op_avg_pool, 1, 0),
+    OP("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], "
+       "int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, "
+       "int? divisor_override=None) -> Tensor",
+       op_avg_pool, 2, 0),
+    OP("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], "
+       "int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, "
+       "int? divisor_override=None) -> Tensor",
+       op_avg_pool, 3, 0),
+    OP("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+       op_adaptive_avg_pool, 1, 0),
+    OP("aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> "
+       "Tensor",
+       op_adaptive_avg_pool, 2, 0),
+    OP("aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> "
+       "Tensor",
+       op_adaptive_avg_pool, 3, 0),
+    OP("aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> "
+       "Tensor",
+       op_adaptive_avg_pool, 2, 0),
+    OP("aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> "
+       "Tensor",
+       op_adaptive_avg_pool, 3, 0),
+    OP("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, "
+       "Tensor)",
+       op_adaptive_max_pool, 1, 0),
+    OP("aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, "
+       "Tensor)",
+       op_adaptive_max_pool, 2, 0),
+    OP("aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, "
+       "Tensor)",
+       op_adaptive_max_pool, 3, 0),
 };
 BSM_ATEN_TABLE(pool, rows);

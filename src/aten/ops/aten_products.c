@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of vectors and tensors: cross, vecdot, multi_dot, tensorinv,
  * vander, and covariances. */
+#include "aten/packed/aten_products.h"
 #include "aten/linalg_ops.h"
 
 /* ---- cross, vecdot ---- */
@@ -411,29 +412,31 @@ static bsm_status op_cov(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
-     op_cross, 0, 0},
-    {"aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
-     op_cross, 0, 0},
-    {"aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
-     op_vecdot, 0, 0},
-    {"aten::linalg_multi_dot(Tensor[] tensors) -> Tensor", op_multi_dot, 0, 0},
-    {"aten::chain_matmul(Tensor[] matrices) -> Tensor", op_multi_dot, 1, 0},
-    {"aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor", op_tensorinv,
-     0, 0},
-    {"aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> "
-     "Tensor",
-     op_tensorsolve, 0, 0},
-    {"aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int "
-     "dim2=-1) -> Tensor(a)",
-     op_diagonal, 0, BSM_ATEN_VIEW},
-    {"aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
-     op_vander, 0, 0},
-    {"aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", op_vander, 1,
-     0},
-    {"aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, "
-     "Tensor? aweights=None) -> Tensor",
-     op_cov, COV_COV, 0},
-    {"aten::corrcoef(Tensor self) -> Tensor", op_cov, COV_CORRELATION, 0},
+    OP("aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+       op_cross, 0, 0),
+    OP("aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+       op_cross, 0, 0),
+    OP("aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+       op_vecdot, 0, 0),
+    OP("aten::linalg_multi_dot(Tensor[] tensors) -> Tensor", op_multi_dot, 0,
+       0),
+    OP("aten::chain_matmul(Tensor[] matrices) -> Tensor", op_multi_dot, 1, 0),
+    OP("aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor", op_tensorinv,
+       0, 0),
+    OP("aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) "
+       "-> "
+       "Tensor",
+       op_tensorsolve, 0, 0),
+    OP("aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int "
+       "dim2=-1) -> Tensor(a)",
+       op_diagonal, 0, BSM_ATEN_VIEW),
+    OP("aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+       op_vander, 0, 0),
+    OP("aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", op_vander,
+       1, 0),
+    OP("aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, "
+       "Tensor? aweights=None) -> Tensor",
+       op_cov, COV_COV, 0),
+    OP("aten::corrcoef(Tensor self) -> Tensor", op_cov, COV_CORRELATION, 0),
 };
 BSM_ATEN_TABLE(products, rows);

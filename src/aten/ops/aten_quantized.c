@@ -5,6 +5,7 @@
  * As PyTorch's CPU: q = zero_point + nearest(x * (1 / scale)) in float, clamped
  * to the dtype; NaN becomes the highest value, of qint32 the
  * lowest. */
+#include "aten/packed/aten_quantized.h"
 #include "aten/op_kit.h"
 
 /* ---- quantizers ---- */
@@ -340,34 +341,35 @@ static bsm_status op_parameter(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::quantize_per_tensor(Tensor self, float scale, int zero_point, "
-     "ScalarType dtype) -> Tensor",
-     op_quantize_per_tensor, 0, 0},
-    {"aten::quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, "
-     "Tensor zero_point, ScalarType dtype) -> Tensor",
-     op_quantize_per_tensor, 0, 0},
-    {"aten::quantize_per_channel(Tensor self, Tensor scales, Tensor "
-     "zero_points, int axis, ScalarType dtype) -> Tensor",
-     op_quantize_per_channel, 0, 0},
-    {"aten::_make_per_tensor_quantized_tensor(Tensor self, float scale, int "
-     "zero_point) -> Tensor",
-     op_make_per_tensor, 0, 0},
-    {"aten::_make_per_channel_quantized_tensor(Tensor self, Tensor scale, "
-     "Tensor zero_point, int axis) -> Tensor",
-     op_make_per_channel, 0, 0},
-    {"aten::dequantize.self(Tensor self) -> Tensor", op_dequantize, 0, 0},
-    {"aten::dequantize.tensor(Tensor qtensor) -> Tensor", op_dequantize, 0, 0},
-    {"aten::dequantize.tensors(Tensor[] tensors) -> Tensor[]",
-     op_dequantize_list, 0, 0},
-    {"aten::dequantize.list(Tensor[] qtensors) -> Tensor[]", op_dequantize_list,
-     0, 0},
-    {"aten::int_repr(Tensor self) -> Tensor", op_int_repr, 0, 0},
-    {"aten::q_scale(Tensor self) -> float", op_parameter, Q_SCALE, 0},
-    {"aten::q_zero_point(Tensor self) -> int", op_parameter, Q_ZERO_POINT, 0},
-    {"aten::q_per_channel_scales(Tensor self) -> Tensor", op_parameter,
-     Q_SCALES, 0},
-    {"aten::q_per_channel_zero_points(Tensor self) -> Tensor", op_parameter,
-     Q_ZERO_POINTS, 0},
-    {"aten::q_per_channel_axis(Tensor self) -> int", op_parameter, Q_AXIS, 0},
+    OP("aten::quantize_per_tensor(Tensor self, float scale, int zero_point, "
+       "ScalarType dtype) -> Tensor",
+       op_quantize_per_tensor, 0, 0),
+    OP("aten::quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, "
+       "Tensor zero_point, ScalarType dtype) -> Tensor",
+       op_quantize_per_tensor, 0, 0),
+    OP("aten::quantize_per_channel(Tensor self, Tensor scales, Tensor "
+       "zero_points, int axis, ScalarType dtype) -> Tensor",
+       op_quantize_per_channel, 0, 0),
+    OP("aten::_make_per_tensor_quantized_tensor(Tensor self, float scale, int "
+       "zero_point) -> Tensor",
+       op_make_per_tensor, 0, 0),
+    OP("aten::_make_per_channel_quantized_tensor(Tensor self, Tensor scale, "
+       "Tensor zero_point, int axis) -> Tensor",
+       op_make_per_channel, 0, 0),
+    OP("aten::dequantize.self(Tensor self) -> Tensor", op_dequantize, 0, 0),
+    OP("aten::dequantize.tensor(Tensor qtensor) -> Tensor", op_dequantize, 0,
+       0),
+    OP("aten::dequantize.tensors(Tensor[] tensors) -> Tensor[]",
+       op_dequantize_list, 0, 0),
+    OP("aten::dequantize.list(Tensor[] qtensors) -> Tensor[]",
+       op_dequantize_list, 0, 0),
+    OP("aten::int_repr(Tensor self) -> Tensor", op_int_repr, 0, 0),
+    OP("aten::q_scale(Tensor self) -> float", op_parameter, Q_SCALE, 0),
+    OP("aten::q_zero_point(Tensor self) -> int", op_parameter, Q_ZERO_POINT, 0),
+    OP("aten::q_per_channel_scales(Tensor self) -> Tensor", op_parameter,
+       Q_SCALES, 0),
+    OP("aten::q_per_channel_zero_points(Tensor self) -> Tensor", op_parameter,
+       Q_ZERO_POINTS, 0),
+    OP("aten::q_per_channel_axis(Tensor self) -> int", op_parameter, Q_AXIS, 0),
 };
 BSM_ATEN_TABLE(quantized, rows);

@@ -3,6 +3,7 @@
  * quantized by export have it. PyTorch writes these ops in Python, out of
  * others; here they are the same ones in the same order, so they round alike.
  */
+#include "aten/packed/aten_quantized_decomposed.h"
 #include "aten/op_compose.h"
 
 /* q = clamp(round(x / scale) + zero, low, high), x = (q - zero) * scale */
@@ -411,70 +412,87 @@ static bsm_status op_convert(OP_PARAMS) {
   return op_return(outs, out);
 }
 
-#define Q "quantized_decomposed::"
 static const bsm_aten_op rows[] = {
-    {Q "quantize_per_tensor(Tensor input, float scale, int zero_point, int "
+    OP("quantized_decomposed::quantize_per_tensor(Tensor input, float scale, "
+       "int zero_point, int "
        "quant_min, int quant_max, ScalarType dtype) -> Tensor",
-     op_quantize_tensor, 0, 0},
-    {Q "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor "
+       op_quantize_tensor, 0, 0),
+    OP("quantized_decomposed::quantize_per_tensor.tensor(Tensor input, Tensor "
+       "scale, Tensor "
        "zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
-     op_quantize_tensor, 0, 0},
-    {Q "quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor "
+       op_quantize_tensor, 0, 0),
+    OP("quantized_decomposed::quantize_per_tensor.tensor2(Tensor input, Tensor "
+       "scale, Tensor "
        "zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype) -> "
        "Tensor",
-     op_quantize_tensor, 0, 0},
-    {Q "dequantize_per_tensor(Tensor input, float scale, int zero_point, int "
+       op_quantize_tensor, 0, 0),
+    OP("quantized_decomposed::dequantize_per_tensor(Tensor input, float scale, "
+       "int zero_point, int "
        "quant_min, int quant_max, ScalarType dtype, *, ScalarType? "
        "out_dtype=None) -> Tensor",
-     op_dequantize_tensor, 0, 0},
-    {Q "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor "
+       op_dequantize_tensor, 0, 0),
+    OP("quantized_decomposed::dequantize_per_tensor.tensor(Tensor input, "
+       "Tensor scale, Tensor "
        "zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
        "ScalarType? out_dtype=None) -> Tensor",
-     op_dequantize_tensor, 0, 0},
-    {Q "dequantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor "
+       op_dequantize_tensor, 0, 0),
+    OP("quantized_decomposed::dequantize_per_tensor.tensor2(Tensor input, "
+       "Tensor scale, Tensor "
        "zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype, *, "
        "ScalarType? out_dtype=None) -> Tensor",
-     op_dequantize_tensor, 0, 0},
-    {Q "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, "
+       op_dequantize_tensor, 0, 0),
+    OP("quantized_decomposed::quantize_per_channel(Tensor input, Tensor "
+       "scales, Tensor zero_points, "
        "int axis, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
-     op_quantize_channel, 0, 0},
-    {Q "dequantize_per_channel(Tensor input, Tensor scales, Tensor? "
+       op_quantize_channel, 0, 0),
+    OP("quantized_decomposed::dequantize_per_channel(Tensor input, Tensor "
+       "scales, Tensor? "
        "zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, "
        "*, ScalarType? out_dtype=None) -> Tensor",
-     op_dequantize_channel, 0, 0},
-    {Q "quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, "
+       op_dequantize_channel, 0, 0),
+    OP("quantized_decomposed::quantize_per_token(Tensor input, Tensor scales, "
+       "Tensor zero_points, "
        "int quant_min, int quant_max, ScalarType dtype) -> Tensor",
-     op_quantize_token, 0, 0},
-    {Q "dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, "
+       op_quantize_token, 0, 0),
+    OP("quantized_decomposed::dequantize_per_token(Tensor input, Tensor "
+       "scales, Tensor zero_points, "
        "int quant_min, int quant_max, ScalarType dtype, ScalarType "
        "output_dtype) -> Tensor",
-     op_dequantize_token, 0, 0},
-    {Q "quantize_per_channel_group(Tensor input, Tensor scales, Tensor "
+       op_dequantize_token, 0, 0),
+    OP("quantized_decomposed::quantize_per_channel_group(Tensor input, Tensor "
+       "scales, Tensor "
        "zero_points, int quant_min, int quant_max, ScalarType dtype, int "
        "group_size) -> Tensor",
-     op_quantize_token, 1, 0},
-    {Q "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? "
+       op_quantize_token, 1, 0),
+    OP("quantized_decomposed::dequantize_per_channel_group(Tensor input, "
+       "Tensor scales, Tensor? "
        "zero_points, int quant_min, int quant_max, ScalarType dtype, int "
        "group_size, ScalarType output_dtype) -> Tensor",
-     op_dequantize_token, 1, 0},
-    {Q "choose_qparams.tensor(Tensor input, int quant_min, int quant_max, "
+       op_dequantize_token, 1, 0),
+    OP("quantized_decomposed::choose_qparams.tensor(Tensor input, int "
+       "quant_min, int quant_max, "
        "float eps, ScalarType dtype) -> (Tensor, Tensor)",
-     op_choose, 0, 0},
-    {Q "choose_qparams_symmetric.tensor(Tensor input, int quant_min, int "
+       op_choose, 0, 0),
+    OP("quantized_decomposed::choose_qparams_symmetric.tensor(Tensor input, "
+       "int quant_min, int "
        "quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)",
-     op_choose, 1, 0},
-    {Q "choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, "
+       op_choose, 1, 0),
+    OP("quantized_decomposed::choose_qparams_per_token(Tensor input, "
+       "ScalarType dtype) -> (Tensor, "
        "Tensor)",
-     op_choose_token, 0, 0},
-    {Q "_choose_qparams_per_token_asymmetric_impl(Tensor input, ScalarType "
+       op_choose_token, 0, 0),
+    OP("quantized_decomposed::_choose_qparams_per_token_asymmetric_impl(Tensor "
+       "input, ScalarType "
        "dtype) -> (Tensor, Tensor)",
-     op_choose_token_asymmetric, 0, 0},
-    {Q "choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> "
+       op_choose_token_asymmetric, 0, 0),
+    OP("quantized_decomposed::choose_qparams_per_token_asymmetric(Tensor "
+       "input, ScalarType dtype) -> "
        "(Tensor, Tensor)",
-     op_choose_token_asymmetric, 0, 0},
-    {Q "convert_element_type.no_fuse(Tensor input, ScalarType dtype) -> "
+       op_choose_token_asymmetric, 0, 0),
+    OP("quantized_decomposed::convert_element_type.no_fuse(Tensor input, "
+       "ScalarType dtype) -> "
        "Tensor",
-     op_convert, 0, 0},
+       op_convert, 0, 0),
 };
 BSM_ATEN_TABLE_CALLING(quantized_decomposed, rows, &bsm_aten_ops_binary,
                        &bsm_aten_ops_index, &bsm_aten_ops_reduce,

@@ -2,6 +2,7 @@
 /* Random tensors: uniform, normal, integers and the other distributions,
  * permutations, multinomial, dropout while training. Without a generator in the
  * context ops compute shapes only. */
+#include "aten/packed/aten_random.h"
 #include "aten/generator.h"
 #include "aten/op_random.h"
 
@@ -463,198 +464,198 @@ static bsm_status op_native_dropout(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? "
-     "generator=None) -> Tensor(a!)",
-     op_fill, RANDOM_BERNOULLI, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, "
-     "Generator? generator=None) -> Tensor(a!)",
-     op_fill, RANDOM_UNIFORM, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, "
-     "Generator? generator=None) -> Tensor(a!)",
-     op_fill, RANDOM_NORMAL, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::exponential_(Tensor(a!) self, float lambd=1., *, Generator? "
-     "generator=None) -> Tensor(a!)",
-     op_fill, RANDOM_EXPONENTIAL, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, "
-     "Generator? generator=None) -> Tensor(a!)",
-     op_fill, RANDOM_CAUCHY, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::log_normal_(Tensor(a!) self, float mean=1., float std=2., *, "
-     "Generator? generator=None) -> Tensor(a!)",
-     op_fill, RANDOM_LOG_NORMAL, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::geometric_(Tensor(a!) self, float p, *, Generator? "
-     "generator=None) -> Tensor(a!)",
-     op_fill, RANDOM_GEOMETRIC, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, "
-     "Generator? generator=None) -> Tensor(a!)",
-     op_fill, RANDOM_UNIFORM, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, "
-     "Generator? generator=None) -> Tensor(a!)",
-     op_fill, RANDOM_NORMAL, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? "
-     "generator=None) -> Tensor(a!)",
-     op_bernoulli_tensor, 0, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::random_(Tensor(a!) self, *, Generator? generator=None) -> "
-     "Tensor(a!)",
-     op_random, RANDOM_WHOLE, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::random_.to(Tensor(a!) self, int to, *, Generator? "
-     "generator=None) -> Tensor(a!)",
-     op_random, RANDOM_TO, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? "
-     "generator=None) -> Tensor(a!)",
-     op_random, RANDOM_FROM_TO, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM},
-    {"aten::uniform(Tensor self, float from=0., float to=1., *, Generator? "
-     "generator=None) -> Tensor",
-     op_fill, RANDOM_UNIFORM, BSM_ATEN_RANDOM},
-    {"aten::normal_functional(Tensor self, float mean=0., float std=1., *, "
-     "Generator? generator=None) -> Tensor",
-     op_fill, RANDOM_NORMAL, BSM_ATEN_RANDOM},
-    {"aten::exponential(Tensor self, float lambd=1., *, Generator? "
-     "generator=None) -> Tensor",
-     op_fill, RANDOM_EXPONENTIAL, BSM_ATEN_RANDOM},
-    {"aten::cauchy(Tensor self, float median=0., float sigma=1., *, "
-     "Generator? generator=None) -> Tensor",
-     op_fill, RANDOM_CAUCHY, BSM_ATEN_RANDOM},
-    {"aten::log_normal(Tensor self, float mean=1., float std=2., *, "
-     "Generator? generator=None) -> Tensor",
-     op_fill, RANDOM_LOG_NORMAL, BSM_ATEN_RANDOM},
-    {"aten::geometric(Tensor self, float p, *, Generator? generator=None) "
-     "-> Tensor",
-     op_fill, RANDOM_GEOMETRIC, BSM_ATEN_RANDOM},
-    {"aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
-     op_bernoulli, 0, BSM_ATEN_RANDOM},
-    {"aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) "
-     "-> Tensor",
-     op_bernoulli, 1, BSM_ATEN_RANDOM},
-    {"aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? "
-     "generator=None) -> Tensor",
-     op_bernoulli_tensor, 0, BSM_ATEN_RANDOM},
-    {"aten::random(Tensor self, *, Generator? generator=None) -> Tensor",
-     op_random, RANDOM_WHOLE, BSM_ATEN_RANDOM},
-    {"aten::random.to(Tensor self, int to, *, Generator? generator=None) -> "
-     "Tensor",
-     op_random, RANDOM_TO, BSM_ATEN_RANDOM},
-    {"aten::random.from(Tensor self, int from, int? to, *, Generator? "
-     "generator=None) -> Tensor",
-     op_random, RANDOM_FROM_TO, BSM_ATEN_RANDOM},
-    {"aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_random_new, NEW_RAND, BSM_ATEN_RANDOM},
-    {"aten::rand.generator(SymInt[] size, *, Generator? generator, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-     "bool? pin_memory=None) -> Tensor",
-     op_random_new, NEW_RAND_G, BSM_ATEN_RANDOM},
-    {"aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_random_new, NEW_RANDN, BSM_ATEN_RANDOM},
-    {"aten::randn.generator(SymInt[] size, *, Generator? generator, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-     "bool? pin_memory=None) -> Tensor",
-     op_random_new, NEW_RANDN_G, BSM_ATEN_RANDOM},
-    {"aten::normal.float_float(float mean, float std, SymInt[] size, *, "
-     "Generator? generator=None, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_random_new, NEW_NORMAL, BSM_ATEN_RANDOM},
-    {"aten::randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_randint, 0, BSM_ATEN_RANDOM},
-    {"aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, "
-     "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_randint, 1, BSM_ATEN_RANDOM},
-    {"aten::randint.generator(SymInt high, SymInt[] size, *, Generator? "
-     "generator, ScalarType? dtype=4, Layout? layout=None, Device? "
-     "device=None, bool? pin_memory=None) -> Tensor",
-     op_randint, 2, BSM_ATEN_RANDOM},
-    {"aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, "
-     "*, Generator? generator, ScalarType? dtype=4, Layout? layout=None, "
-     "Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_randint, 3, BSM_ATEN_RANDOM},
-    {"aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None, "
-     "MemoryFormat? memory_format=None) -> Tensor",
-     op_random_like, LIKE_RAND, BSM_ATEN_RANDOM},
-    {"aten::rand_like.generator(Tensor self, *, Generator? generator, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     op_random_like, LIKE_RAND | LIKE_GENERATOR, BSM_ATEN_RANDOM},
-    {"aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None, "
-     "MemoryFormat? memory_format=None) -> Tensor",
-     op_random_like, LIKE_RANDN, BSM_ATEN_RANDOM},
-    {"aten::randn_like.generator(Tensor self, *, Generator? generator, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     op_random_like, LIKE_RANDN | LIKE_GENERATOR, BSM_ATEN_RANDOM},
-    {"aten::randint_like(Tensor self, SymInt high, *, ScalarType? "
-     "dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     op_random_like, LIKE_RANDINT, BSM_ATEN_RANDOM},
-    {"aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     op_random_like, LIKE_RANDINT_LOW, BSM_ATEN_RANDOM},
-    {"aten::randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? "
-     "dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     op_random_like, LIKE_RANDINT_TENSOR, BSM_ATEN_RANDOM},
-    {"aten::randint_like.generator(Tensor self, SymInt high, *, Generator? "
-     "generator, ScalarType? dtype=None, Layout? layout=None, Device? "
-     "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) "
-     "-> Tensor",
-     op_random_like, LIKE_RANDINT | LIKE_GENERATOR, BSM_ATEN_RANDOM},
-    {"aten::randint_like.low_generator_dtype(Tensor self, SymInt low, "
-     "SymInt high, *, Generator? generator, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None, "
-     "MemoryFormat? memory_format=None) -> Tensor",
-     op_random_like, LIKE_RANDINT_LOW | LIKE_GENERATOR, BSM_ATEN_RANDOM},
-    {"aten::randint_like.Tensor_generator(Tensor self, Tensor high, *, "
-     "Generator? generator, ScalarType? dtype=None, Layout? layout=None, "
-     "Device? device=None, bool? pin_memory=None, MemoryFormat? "
-     "memory_format=None) -> Tensor",
-     op_random_like, LIKE_RANDINT_TENSOR | LIKE_GENERATOR, BSM_ATEN_RANDOM},
-    {"aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? "
-     "generator=None) -> Tensor",
-     op_normal, 0, BSM_ATEN_RANDOM},
-    {"aten::normal.float_Tensor(float mean, Tensor std, *, Generator? "
-     "generator=None) -> Tensor",
-     op_normal, 0, BSM_ATEN_RANDOM},
-    {"aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? "
-     "generator=None) -> Tensor",
-     op_normal, 0, BSM_ATEN_RANDOM},
-    {"aten::randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, "
-     "Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_randperm, 0, BSM_ATEN_RANDOM},
-    {"aten::randperm.generator(SymInt n, *, Generator? generator, "
-     "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_randperm, 1, BSM_ATEN_RANDOM},
-    {"aten::multinomial(Tensor self, SymInt num_samples, bool "
-     "replacement=False, *, Generator? generator=None) -> Tensor",
-     op_multinomial, 0, BSM_ATEN_RANDOM},
-    {"aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, "
-     "Tensor)",
-     op_native_dropout, 0, BSM_ATEN_MAY_DRAW},
-    {"aten::dropout(Tensor input, float p, bool train) -> Tensor", op_dropout,
-     0, BSM_ATEN_MAY_DRAW},
-    {"aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
-     op_dropout, 0, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW},
-    {"aten::feature_dropout(Tensor input, float p, bool train) -> Tensor",
-     op_dropout, DROP_FEATURE, BSM_ATEN_MAY_DRAW},
-    {"aten::feature_dropout_(Tensor(a!) self, float p, bool train) -> "
-     "Tensor(a!)",
-     op_dropout, DROP_FEATURE, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW},
-    {"aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-     op_dropout, DROP_ALPHA, BSM_ATEN_MAY_DRAW},
-    {"aten::alpha_dropout_(Tensor(a!) self, float p, bool train) -> "
-     "Tensor(a!)",
-     op_dropout, DROP_ALPHA, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW},
-    {"aten::feature_alpha_dropout(Tensor input, float p, bool train) -> "
-     "Tensor",
-     op_dropout, DROP_FEATURE | DROP_ALPHA, BSM_ATEN_MAY_DRAW},
-    {"aten::feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> "
-     "Tensor(a!)",
-     op_dropout, DROP_FEATURE | DROP_ALPHA,
-     BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW},
+    OP("aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? "
+       "generator=None) -> Tensor(a!)",
+       op_fill, RANDOM_BERNOULLI, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, "
+       "Generator? generator=None) -> Tensor(a!)",
+       op_fill, RANDOM_UNIFORM, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, "
+       "Generator? generator=None) -> Tensor(a!)",
+       op_fill, RANDOM_NORMAL, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::exponential_(Tensor(a!) self, float lambd=1., *, Generator? "
+       "generator=None) -> Tensor(a!)",
+       op_fill, RANDOM_EXPONENTIAL, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, "
+       "Generator? generator=None) -> Tensor(a!)",
+       op_fill, RANDOM_CAUCHY, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::log_normal_(Tensor(a!) self, float mean=1., float std=2., *, "
+       "Generator? generator=None) -> Tensor(a!)",
+       op_fill, RANDOM_LOG_NORMAL, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::geometric_(Tensor(a!) self, float p, *, Generator? "
+       "generator=None) -> Tensor(a!)",
+       op_fill, RANDOM_GEOMETRIC, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, "
+       "Generator? generator=None) -> Tensor(a!)",
+       op_fill, RANDOM_UNIFORM, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, "
+       "Generator? generator=None) -> Tensor(a!)",
+       op_fill, RANDOM_NORMAL, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? "
+       "generator=None) -> Tensor(a!)",
+       op_bernoulli_tensor, 0, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::random_(Tensor(a!) self, *, Generator? generator=None) -> "
+       "Tensor(a!)",
+       op_random, RANDOM_WHOLE, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::random_.to(Tensor(a!) self, int to, *, Generator? "
+       "generator=None) -> Tensor(a!)",
+       op_random, RANDOM_TO, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? "
+       "generator=None) -> Tensor(a!)",
+       op_random, RANDOM_FROM_TO, BSM_ATEN_INPLACE | BSM_ATEN_RANDOM),
+    OP("aten::uniform(Tensor self, float from=0., float to=1., *, Generator? "
+       "generator=None) -> Tensor",
+       op_fill, RANDOM_UNIFORM, BSM_ATEN_RANDOM),
+    OP("aten::normal_functional(Tensor self, float mean=0., float std=1., *, "
+       "Generator? generator=None) -> Tensor",
+       op_fill, RANDOM_NORMAL, BSM_ATEN_RANDOM),
+    OP("aten::exponential(Tensor self, float lambd=1., *, Generator? "
+       "generator=None) -> Tensor",
+       op_fill, RANDOM_EXPONENTIAL, BSM_ATEN_RANDOM),
+    OP("aten::cauchy(Tensor self, float median=0., float sigma=1., *, "
+       "Generator? generator=None) -> Tensor",
+       op_fill, RANDOM_CAUCHY, BSM_ATEN_RANDOM),
+    OP("aten::log_normal(Tensor self, float mean=1., float std=2., *, "
+       "Generator? generator=None) -> Tensor",
+       op_fill, RANDOM_LOG_NORMAL, BSM_ATEN_RANDOM),
+    OP("aten::geometric(Tensor self, float p, *, Generator? generator=None) "
+       "-> Tensor",
+       op_fill, RANDOM_GEOMETRIC, BSM_ATEN_RANDOM),
+    OP("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+       op_bernoulli, 0, BSM_ATEN_RANDOM),
+    OP("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) "
+       "-> Tensor",
+       op_bernoulli, 1, BSM_ATEN_RANDOM),
+    OP("aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? "
+       "generator=None) -> Tensor",
+       op_bernoulli_tensor, 0, BSM_ATEN_RANDOM),
+    OP("aten::random(Tensor self, *, Generator? generator=None) -> Tensor",
+       op_random, RANDOM_WHOLE, BSM_ATEN_RANDOM),
+    OP("aten::random.to(Tensor self, int to, *, Generator? generator=None) -> "
+       "Tensor",
+       op_random, RANDOM_TO, BSM_ATEN_RANDOM),
+    OP("aten::random.from(Tensor self, int from, int? to, *, Generator? "
+       "generator=None) -> Tensor",
+       op_random, RANDOM_FROM_TO, BSM_ATEN_RANDOM),
+    OP("aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_random_new, NEW_RAND, BSM_ATEN_RANDOM),
+    OP("aten::rand.generator(SymInt[] size, *, Generator? generator, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None) -> Tensor",
+       op_random_new, NEW_RAND_G, BSM_ATEN_RANDOM),
+    OP("aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_random_new, NEW_RANDN, BSM_ATEN_RANDOM),
+    OP("aten::randn.generator(SymInt[] size, *, Generator? generator, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None) -> Tensor",
+       op_random_new, NEW_RANDN_G, BSM_ATEN_RANDOM),
+    OP("aten::normal.float_float(float mean, float std, SymInt[] size, *, "
+       "Generator? generator=None, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_random_new, NEW_NORMAL, BSM_ATEN_RANDOM),
+    OP("aten::randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_randint, 0, BSM_ATEN_RANDOM),
+    OP("aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, "
+       "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       op_randint, 1, BSM_ATEN_RANDOM),
+    OP("aten::randint.generator(SymInt high, SymInt[] size, *, Generator? "
+       "generator, ScalarType? dtype=4, Layout? layout=None, Device? "
+       "device=None, bool? pin_memory=None) -> Tensor",
+       op_randint, 2, BSM_ATEN_RANDOM),
+    OP("aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, "
+       "*, Generator? generator, ScalarType? dtype=4, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_randint, 3, BSM_ATEN_RANDOM),
+    OP("aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None, "
+       "MemoryFormat? memory_format=None) -> Tensor",
+       op_random_like, LIKE_RAND, BSM_ATEN_RANDOM),
+    OP("aten::rand_like.generator(Tensor self, *, Generator? generator, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+       op_random_like, LIKE_RAND | LIKE_GENERATOR, BSM_ATEN_RANDOM),
+    OP("aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None, "
+       "MemoryFormat? memory_format=None) -> Tensor",
+       op_random_like, LIKE_RANDN, BSM_ATEN_RANDOM),
+    OP("aten::randn_like.generator(Tensor self, *, Generator? generator, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+       op_random_like, LIKE_RANDN | LIKE_GENERATOR, BSM_ATEN_RANDOM),
+    OP("aten::randint_like(Tensor self, SymInt high, *, ScalarType? "
+       "dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+       op_random_like, LIKE_RANDINT, BSM_ATEN_RANDOM),
+    OP("aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+       op_random_like, LIKE_RANDINT_LOW, BSM_ATEN_RANDOM),
+    OP("aten::randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? "
+       "dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+       op_random_like, LIKE_RANDINT_TENSOR, BSM_ATEN_RANDOM),
+    OP("aten::randint_like.generator(Tensor self, SymInt high, *, Generator? "
+       "generator, ScalarType? dtype=None, Layout? layout=None, Device? "
+       "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) "
+       "-> Tensor",
+       op_random_like, LIKE_RANDINT | LIKE_GENERATOR, BSM_ATEN_RANDOM),
+    OP("aten::randint_like.low_generator_dtype(Tensor self, SymInt low, "
+       "SymInt high, *, Generator? generator, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None, "
+       "MemoryFormat? memory_format=None) -> Tensor",
+       op_random_like, LIKE_RANDINT_LOW | LIKE_GENERATOR, BSM_ATEN_RANDOM),
+    OP("aten::randint_like.Tensor_generator(Tensor self, Tensor high, *, "
+       "Generator? generator, ScalarType? dtype=None, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None, MemoryFormat? "
+       "memory_format=None) -> Tensor",
+       op_random_like, LIKE_RANDINT_TENSOR | LIKE_GENERATOR, BSM_ATEN_RANDOM),
+    OP("aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? "
+       "generator=None) -> Tensor",
+       op_normal, 0, BSM_ATEN_RANDOM),
+    OP("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? "
+       "generator=None) -> Tensor",
+       op_normal, 0, BSM_ATEN_RANDOM),
+    OP("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? "
+       "generator=None) -> Tensor",
+       op_normal, 0, BSM_ATEN_RANDOM),
+    OP("aten::randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, "
+       "Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_randperm, 0, BSM_ATEN_RANDOM),
+    OP("aten::randperm.generator(SymInt n, *, Generator? generator, "
+       "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       op_randperm, 1, BSM_ATEN_RANDOM),
+    OP("aten::multinomial(Tensor self, SymInt num_samples, bool "
+       "replacement=False, *, Generator? generator=None) -> Tensor",
+       op_multinomial, 0, BSM_ATEN_RANDOM),
+    OP("aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, "
+       "Tensor)",
+       op_native_dropout, 0, BSM_ATEN_MAY_DRAW),
+    OP("aten::dropout(Tensor input, float p, bool train) -> Tensor", op_dropout,
+       0, BSM_ATEN_MAY_DRAW),
+    OP("aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
+       op_dropout, 0, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW),
+    OP("aten::feature_dropout(Tensor input, float p, bool train) -> Tensor",
+       op_dropout, DROP_FEATURE, BSM_ATEN_MAY_DRAW),
+    OP("aten::feature_dropout_(Tensor(a!) self, float p, bool train) -> "
+       "Tensor(a!)",
+       op_dropout, DROP_FEATURE, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW),
+    OP("aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+       op_dropout, DROP_ALPHA, BSM_ATEN_MAY_DRAW),
+    OP("aten::alpha_dropout_(Tensor(a!) self, float p, bool train) -> "
+       "Tensor(a!)",
+       op_dropout, DROP_ALPHA, BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW),
+    OP("aten::feature_alpha_dropout(Tensor input, float p, bool train) -> "
+       "Tensor",
+       op_dropout, DROP_FEATURE | DROP_ALPHA, BSM_ATEN_MAY_DRAW),
+    OP("aten::feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> "
+       "Tensor(a!)",
+       op_dropout, DROP_FEATURE | DROP_ALPHA,
+       BSM_ATEN_INPLACE | BSM_ATEN_MAY_DRAW),
 };
 BSM_ATEN_TABLE(random, rows);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "aten/op_compose.h"
+#include "aten/packed/aten_rearrange.h"
 
 /* ---- other names ---- */
 
@@ -115,14 +116,15 @@ static bsm_status op_itself(OP_PARAMS) {
 /* The op without "_copy" makes views; these are their copies. */
 static bsm_status op_view_copy(OP_PARAMS) {
   char name[64];
-  const size_t length = strcspn(self->schema, "(");
-  const char *cut = strstr(self->schema, "_copy");
-  const size_t head = (size_t)(cut - self->schema);
-  const int tail = (int)(length - head - 5);
-  const int n = snprintf(name, sizeof(name), "%.*s%.*s", (int)head,
-                         self->schema, tail, cut + 5);
+  bsm_schema_text room;
+  const bsm_str own = bsm_aten_name(self, &room);
+  const char *cut = strstr(own.data, "_copy");
+  const size_t head = (size_t)(cut - own.data);
+  const int tail = (int)(own.len - head - 5);
+  const int n = snprintf(name, sizeof(name), "%.*s%.*s", (int)head, own.data,
+                         tail, cut + 5);
   if (n < 0 || (size_t)n >= sizeof(name)) {
-    return BSM_FAIL(BSM_INTERNAL, "the name of %s", self->schema);
+    return BSM_FAIL(BSM_INTERNAL, "the name of %s", own.data);
   }
   /* view_copy copies what has no view. */
   const bool reshape = strcmp(name, "aten::view") == 0;
@@ -738,174 +740,175 @@ static bsm_status op_range(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::row_stack(Tensor[] tensors) -> Tensor", op_alias, NAME_VSTACK, 0},
-    {"aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", op_alias,
-     NAME_STACK, 0},
-    {"aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)",
-     op_alias, NAME_TRANSPOSE_, BSM_ATEN_INPLACE},
-    {"aten::swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
-     op_alias, NAME_TRANSPOSE_, BSM_ATEN_INPLACE},
-    {"aten::numpy_T.a(Tensor(a) self) -> Tensor(a)", op_alias, NAME_NUMPY_T,
-     BSM_ATEN_VIEW},
-    {"aten::mT.a(Tensor(a) self) -> Tensor(a)", op_alias, NAME_MT,
-     BSM_ATEN_VIEW},
-    {"aten::argwhere(Tensor self) -> Tensor", op_alias, NAME_NONZERO, 0},
-    {"aten::lift(Tensor self) -> Tensor", op_itself, 0, 0},
-    {"aten::lift_fresh(Tensor(a) self) -> Tensor(a)", op_itself, 0,
-     BSM_ATEN_VIEW},
-    {"aten::_is_all_true(Tensor self) -> Tensor", op_is_true, 1, 0},
-    {"aten::_is_any_true(Tensor self) -> Tensor", op_is_true, 0, 0},
-    {"aten::atleast_1d(Tensor self) -> Tensor", op_at_least, 1, 0},
-    {"aten::atleast_2d(Tensor self) -> Tensor", op_at_least, 2, 0},
-    {"aten::atleast_3d(Tensor self) -> Tensor", op_at_least, 3, 0},
-    {"aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", op_at_least, 1,
-     0},
-    {"aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", op_at_least, 2,
-     0},
-    {"aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", op_at_least, 3,
-     0},
-    {"aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) "
-     "-> Tensor",
-     op_diag_embed, 0, 0},
-    {"aten::diag(Tensor self, int diagonal=0) -> Tensor", op_diag, 0, 0},
-    {"aten::diagflat(Tensor self, int offset=0) -> Tensor", op_diag, 1, 0},
-    {"aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int "
-     "dim1=0, int dim2=1) -> Tensor",
-     op_view_scatter, 0, 0},
-    {"aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, "
-     "SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
-     op_view_scatter, 1, 0},
-    {"aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool "
-     "wrap=False) -> Tensor(a!)",
-     op_fill_diagonal, 0, BSM_ATEN_INPLACE},
-    {"aten::block_diag(Tensor[] tensors) -> Tensor", op_block_diag, 0, 0},
-    {"aten::cartesian_prod(Tensor[] tensors) -> Tensor", op_cartesian_prod, 0,
-     0},
-    {"aten::combinations(Tensor self, int r=2, bool with_replacement=False) "
-     "-> Tensor",
-     op_combinations, 0, 0},
-    {"aten::kron(Tensor self, Tensor other) -> Tensor", op_kron, 0, 0},
-    {"aten::inner(Tensor self, Tensor other) -> Tensor", op_inner, 0, 0},
-    {"aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
-     op_nsplit, 1, 0},
-    {"aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
-     op_nsplit, 1, 0},
-    {"aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
-     op_nsplit, 2, 0},
-    {"aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
-     op_nsplit, 2, 0},
-    {"aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
-     op_nsplit, 3, 0},
-    {"aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
-     op_nsplit, 3, 0},
-    {"aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, "
-     "Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
-     op_tensor_split, 0, 0},
-    {"aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float "
-     "padding_value=0., str padding_side=\"right\") -> Tensor",
-     op_pad_sequence, 0, 0},
-    {"aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? "
-     "output_size=None) -> Tensor",
-     op_repeat_interleave, 0, 0},
-    {"aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) "
-     "-> Tensor",
-     op_nonzero_static, 0, 0},
-    {"aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor", op_sum_to_size,
-     0, 0},
-    {"aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)",
-     op_squeeze_dims, 0, BSM_ATEN_INPLACE},
-    {"aten::_dim_arange(Tensor like, int dim) -> Tensor", op_dim_arange, 0, 0},
-    {"aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) "
-     "-> Tensor(a)",
-     op_reshape_alias, 0, BSM_ATEN_VIEW},
-    {"aten::range(Scalar start, Scalar end, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_range, 0, 0},
-    {"aten::range.step(Scalar start, Scalar end, Scalar step=1, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-     "bool? pin_memory=None) -> Tensor",
-     op_range, 1, 0},
-    {"aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, "
-     "SymInt? storage_offset=None) -> Tensor",
-     op_view_copy, 0, 0},
-    {"aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int "
-     "dim2=1) -> Tensor",
-     op_view_copy, 0, 0},
-    {"aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) "
-     "-> Tensor",
-     op_view_copy, 0, 0},
-    {"aten::permute_copy(Tensor self, int[] dims) -> Tensor", op_view_copy, 0,
-     0},
-    {"aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor",
-     op_view_copy, 0, 0},
-    {"aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, "
-     "SymInt? end=None, SymInt step=1) -> Tensor",
-     op_view_copy, 0, 0},
-    {"aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> "
-     "Tensor[]",
-     op_view_copy, 0, 0},
-    {"aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int "
-     "dim=0) -> Tensor[]",
-     op_view_copy, 0, 0},
-    {"aten::squeeze_copy(Tensor self) -> Tensor", op_view_copy, 0, 0},
-    {"aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", op_view_copy, 0,
-     0},
-    {"aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", op_view_copy,
-     0, 0},
-    {"aten::t_copy(Tensor self) -> Tensor", op_view_copy, 0, 0},
-    {"aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor",
-     op_view_copy, 0, 0},
-    {"aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", op_view_copy,
-     0, 0},
-    {"aten::unfold_copy(Tensor self, int dimension, int size, int step) -> "
-     "Tensor",
-     op_view_copy, 0, 0},
-    {"aten::unsqueeze_copy(Tensor self, int dim) -> Tensor", op_view_copy, 0,
-     0},
-    {"aten::view_copy(Tensor self, SymInt[] size) -> Tensor", op_view_copy, 0,
-     0},
-    {"aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor",
-     op_view_copy, 0, 0},
-    {"aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) "
-     "-> Tensor",
-     op_view_copy, 0, 0},
-    {"aten::arccosh(Tensor self) -> Tensor", op_alias, NAME_ACOSH, 0},
-    {"aten::arccosh_(Tensor(a!) self) -> Tensor(a!)", op_alias, NAME_ACOSH_,
-     BSM_ATEN_INPLACE},
-    {"aten::arcsinh(Tensor self) -> Tensor", op_alias, NAME_ASINH, 0},
-    {"aten::arcsinh_(Tensor(a!) self) -> Tensor(a!)", op_alias, NAME_ASINH_,
-     BSM_ATEN_INPLACE},
-    {"aten::arctanh(Tensor self) -> Tensor", op_alias, NAME_ATANH, 0},
-    {"aten::arctanh_(Tensor(a!) self) -> Tensor(a!)", op_alias, NAME_ATANH_,
-     BSM_ATEN_INPLACE},
-    {"aten::_unsafe_index.Tensor_hacked_twin(Tensor self, Tensor[] indices) "
-     "-> Tensor",
-     op_alias, NAME_INDEX, 0},
-    {"aten::_unsafe_index_put.hacked_twin(Tensor self, Tensor[] indices, "
-     "Tensor values, bool accumulate=False) -> Tensor",
-     op_alias, NAME_INDEX_PUT, 0},
-    {"aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-     op_number_first, NAME_AND, 0},
-    {"aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-     op_number_first, NAME_OR, 0},
-    {"aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-     op_number_first, NAME_XOR, 0},
-    {"aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> "
-     "Tensor",
-     op_number_first, NAME_LEFT_SHIFT, 0},
-    {"aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> "
-     "Tensor",
-     op_number_first, NAME_RIGHT_SHIFT, 0},
-    {"aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None, bool "
-     "non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-     op_to_copy, 0, 0},
-    {"aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
-     op_prelu_kernel, 0, 0},
-    {"aten::zero(Tensor self) -> Tensor", op_zero, 0, 0},
-    {"aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor",
-     op_pad_circular, 0, 0},
+    OP("aten::row_stack(Tensor[] tensors) -> Tensor", op_alias, NAME_VSTACK, 0),
+    OP("aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", op_alias,
+       NAME_STACK, 0),
+    OP("aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)",
+       op_alias, NAME_TRANSPOSE_, BSM_ATEN_INPLACE),
+    OP("aten::swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+       op_alias, NAME_TRANSPOSE_, BSM_ATEN_INPLACE),
+    OP("aten::numpy_T.a(Tensor(a) self) -> Tensor(a)", op_alias, NAME_NUMPY_T,
+       BSM_ATEN_VIEW),
+    OP("aten::mT.a(Tensor(a) self) -> Tensor(a)", op_alias, NAME_MT,
+       BSM_ATEN_VIEW),
+    OP("aten::argwhere(Tensor self) -> Tensor", op_alias, NAME_NONZERO, 0),
+    OP("aten::lift(Tensor self) -> Tensor", op_itself, 0, 0),
+    OP("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", op_itself, 0,
+       BSM_ATEN_VIEW),
+    OP("aten::_is_all_true(Tensor self) -> Tensor", op_is_true, 1, 0),
+    OP("aten::_is_any_true(Tensor self) -> Tensor", op_is_true, 0, 0),
+    OP("aten::atleast_1d(Tensor self) -> Tensor", op_at_least, 1, 0),
+    OP("aten::atleast_2d(Tensor self) -> Tensor", op_at_least, 2, 0),
+    OP("aten::atleast_3d(Tensor self) -> Tensor", op_at_least, 3, 0),
+    OP("aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", op_at_least,
+       1, 0),
+    OP("aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", op_at_least,
+       2, 0),
+    OP("aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", op_at_least,
+       3, 0),
+    OP("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) "
+       "-> Tensor",
+       op_diag_embed, 0, 0),
+    OP("aten::diag(Tensor self, int diagonal=0) -> Tensor", op_diag, 0, 0),
+    OP("aten::diagflat(Tensor self, int offset=0) -> Tensor", op_diag, 1, 0),
+    OP("aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int "
+       "dim1=0, int dim2=1) -> Tensor",
+       op_view_scatter, 0, 0),
+    OP("aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, "
+       "SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+       op_view_scatter, 1, 0),
+    OP("aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool "
+       "wrap=False) -> Tensor(a!)",
+       op_fill_diagonal, 0, BSM_ATEN_INPLACE),
+    OP("aten::block_diag(Tensor[] tensors) -> Tensor", op_block_diag, 0, 0),
+    OP("aten::cartesian_prod(Tensor[] tensors) -> Tensor", op_cartesian_prod, 0,
+       0),
+    OP("aten::combinations(Tensor self, int r=2, bool with_replacement=False) "
+       "-> Tensor",
+       op_combinations, 0, 0),
+    OP("aten::kron(Tensor self, Tensor other) -> Tensor", op_kron, 0, 0),
+    OP("aten::inner(Tensor self, Tensor other) -> Tensor", op_inner, 0, 0),
+    OP("aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+       op_nsplit, 1, 0),
+    OP("aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+       op_nsplit, 1, 0),
+    OP("aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+       op_nsplit, 2, 0),
+    OP("aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+       op_nsplit, 2, 0),
+    OP("aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+       op_nsplit, 3, 0),
+    OP("aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+       op_nsplit, 3, 0),
+    OP("aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, "
+       "Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+       op_tensor_split, 0, 0),
+    OP("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float "
+       "padding_value=0., str padding_side=\"right\") -> Tensor",
+       op_pad_sequence, 0, 0),
+    OP("aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? "
+       "output_size=None) -> Tensor",
+       op_repeat_interleave, 0, 0),
+    OP("aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) "
+       "-> Tensor",
+       op_nonzero_static, 0, 0),
+    OP("aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor",
+       op_sum_to_size, 0, 0),
+    OP("aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)",
+       op_squeeze_dims, 0, BSM_ATEN_INPLACE),
+    OP("aten::_dim_arange(Tensor like, int dim) -> Tensor", op_dim_arange, 0,
+       0),
+    OP("aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) "
+       "-> Tensor(a)",
+       op_reshape_alias, 0, BSM_ATEN_VIEW),
+    OP("aten::range(Scalar start, Scalar end, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_range, 0, 0),
+    OP("aten::range.step(Scalar start, Scalar end, Scalar step=1, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None) -> Tensor",
+       op_range, 1, 0),
+    OP("aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, "
+       "SymInt? storage_offset=None) -> Tensor",
+       op_view_copy, 0, 0),
+    OP("aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int "
+       "dim2=1) -> Tensor",
+       op_view_copy, 0, 0),
+    OP("aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) "
+       "-> Tensor",
+       op_view_copy, 0, 0),
+    OP("aten::permute_copy(Tensor self, int[] dims) -> Tensor", op_view_copy, 0,
+       0),
+    OP("aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor",
+       op_view_copy, 0, 0),
+    OP("aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, "
+       "SymInt? end=None, SymInt step=1) -> Tensor",
+       op_view_copy, 0, 0),
+    OP("aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> "
+       "Tensor[]",
+       op_view_copy, 0, 0),
+    OP("aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int "
+       "dim=0) -> Tensor[]",
+       op_view_copy, 0, 0),
+    OP("aten::squeeze_copy(Tensor self) -> Tensor", op_view_copy, 0, 0),
+    OP("aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", op_view_copy,
+       0, 0),
+    OP("aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor",
+       op_view_copy, 0, 0),
+    OP("aten::t_copy(Tensor self) -> Tensor", op_view_copy, 0, 0),
+    OP("aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor",
+       op_view_copy, 0, 0),
+    OP("aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]",
+       op_view_copy, 0, 0),
+    OP("aten::unfold_copy(Tensor self, int dimension, int size, int step) -> "
+       "Tensor",
+       op_view_copy, 0, 0),
+    OP("aten::unsqueeze_copy(Tensor self, int dim) -> Tensor", op_view_copy, 0,
+       0),
+    OP("aten::view_copy(Tensor self, SymInt[] size) -> Tensor", op_view_copy, 0,
+       0),
+    OP("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor",
+       op_view_copy, 0, 0),
+    OP("aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) "
+       "-> Tensor",
+       op_view_copy, 0, 0),
+    OP("aten::arccosh(Tensor self) -> Tensor", op_alias, NAME_ACOSH, 0),
+    OP("aten::arccosh_(Tensor(a!) self) -> Tensor(a!)", op_alias, NAME_ACOSH_,
+       BSM_ATEN_INPLACE),
+    OP("aten::arcsinh(Tensor self) -> Tensor", op_alias, NAME_ASINH, 0),
+    OP("aten::arcsinh_(Tensor(a!) self) -> Tensor(a!)", op_alias, NAME_ASINH_,
+       BSM_ATEN_INPLACE),
+    OP("aten::arctanh(Tensor self) -> Tensor", op_alias, NAME_ATANH, 0),
+    OP("aten::arctanh_(Tensor(a!) self) -> Tensor(a!)", op_alias, NAME_ATANH_,
+       BSM_ATEN_INPLACE),
+    OP("aten::_unsafe_index.Tensor_hacked_twin(Tensor self, Tensor[] indices) "
+       "-> Tensor",
+       op_alias, NAME_INDEX, 0),
+    OP("aten::_unsafe_index_put.hacked_twin(Tensor self, Tensor[] indices, "
+       "Tensor values, bool accumulate=False) -> Tensor",
+       op_alias, NAME_INDEX_PUT, 0),
+    OP("aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+       op_number_first, NAME_AND, 0),
+    OP("aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+       op_number_first, NAME_OR, 0),
+    OP("aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+       op_number_first, NAME_XOR, 0),
+    OP("aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> "
+       "Tensor",
+       op_number_first, NAME_LEFT_SHIFT, 0),
+    OP("aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> "
+       "Tensor",
+       op_number_first, NAME_RIGHT_SHIFT, 0),
+    OP("aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None, bool "
+       "non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+       op_to_copy, 0, 0),
+    OP("aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
+       op_prelu_kernel, 0, 0),
+    OP("aten::zero(Tensor self) -> Tensor", op_zero, 0, 0),
+    OP("aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor",
+       op_pad_circular, 0, 0),
 };
 BSM_ATEN_TABLE_CALLING(rearrange, rows, &bsm_aten_ops_binary,
                        &bsm_aten_ops_convert, &bsm_aten_ops_gather,

@@ -4,6 +4,7 @@
  * The tensor is permuted so that the reduced dims come last and read into one
  * array of double (or int64); each result is then a function of one row. Sums
  * of float, half and bfloat16 are exact to the last rounding. */
+#include "aten/packed/aten_reduce.h"
 #include "aten/complex_math.h"
 #include "base/ordering.h"
 
@@ -822,136 +823,142 @@ static bsm_status op_trace(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", op_sum_all,
-     SUM_SUM, 0},
-    {"aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, "
-     "ScalarType? dtype=None) -> Tensor",
-     op_sum_dim, SUM_SUM, 0},
-    {"aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
-     "ScalarType? dtype=None) -> Tensor",
-     op_sum_dim, SUM_NANSUM, 0},
-    {"aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", op_sum_all,
-     SUM_MEAN, 0},
-    {"aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, "
-     "ScalarType? dtype=None) -> Tensor",
-     op_sum_dim, SUM_MEAN, 0},
-    {"aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
-     "ScalarType? dtype=None) -> Tensor",
-     op_sum_dim, SUM_NANMEAN, 0},
-    {"aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", op_sum_all,
-     SUM_PROD, 0},
-    {"aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, "
-     "ScalarType? dtype=None) -> Tensor",
-     op_sum_dim, SUM_PROD, 0},
-    {"aten::any(Tensor self) -> Tensor", op_logic_all, LOGIC_ANY, 0},
-    {"aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-     op_logic_dim, LOGIC_ANY, 0},
-    {"aten::all(Tensor self) -> Tensor", op_logic_all, LOGIC_ALL, 0},
-    {"aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-     op_logic_dim, LOGIC_ALL, 0},
-    {"aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> "
-     "Tensor",
-     op_logic_dim, LOGIC_ANY, 0},
-    {"aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> "
-     "Tensor",
-     op_logic_dim, LOGIC_ALL, 0},
-    {"aten::count_nonzero(Tensor self, int? dim=None) -> Tensor",
-     op_count_nonzero, 0, 0},
-    {"aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
-     op_count_nonzero, 0, 0},
-    {"aten::var(Tensor self, bool unbiased=True) -> Tensor", op_var_all,
-     VAR_VAR, 0},
-    {"aten::std(Tensor self, bool unbiased=True) -> Tensor", op_var_all,
-     VAR_STD, 0},
-    {"aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
-     op_var_all, VAR_MEAN, 0},
-    {"aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
-     op_var_all, STD_MEAN, 0},
-    {"aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool "
-     "keepdim=False) -> Tensor",
-     op_var_dim, VAR_VAR, 0},
-    {"aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool "
-     "keepdim=False) -> Tensor",
-     op_var_dim, VAR_STD, 0},
-    {"aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool "
-     "keepdim=False) -> (Tensor, Tensor)",
-     op_var_dim, VAR_MEAN, 0},
-    {"aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool "
-     "keepdim=False) -> (Tensor, Tensor)",
-     op_var_dim, STD_MEAN, 0},
-    {"aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? "
-     "correction=None, bool keepdim=False) -> Tensor",
-     op_var_correction, VAR_VAR, 0},
-    {"aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? "
-     "correction=None, bool keepdim=False) -> Tensor",
-     op_var_correction, VAR_STD, 0},
-    {"aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? "
-     "correction=None, bool keepdim=False) -> (Tensor, Tensor)",
-     op_var_correction, VAR_MEAN, 0},
-    {"aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? "
-     "correction=None, bool keepdim=False) -> (Tensor, Tensor)",
-     op_var_correction, STD_MEAN, 0},
-    {"aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", op_norm, NORM_ALL,
-     0},
-    {"aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) "
-     "-> Tensor",
-     op_norm, NORM_ALL_DTYPE, 0},
-    {"aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool "
-     "keepdim=False) -> Tensor",
-     op_norm, NORM_DIM, 0},
-    {"aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool "
-     "keepdim, *, ScalarType dtype) -> Tensor",
-     op_norm, NORM_DIM_DTYPE, 0},
-    {"aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
-     "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     op_norm, NORM_DIM_DTYPE, 0},
-    {"aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> "
-     "Tensor",
-     op_norm, NORM_FRO, 0},
-    {"aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-     op_logsumexp, 0, 0},
-    {"aten::max(Tensor self) -> Tensor", op_extreme_all, EXT_MAX, 0},
-    {"aten::min(Tensor self) -> Tensor", op_extreme_all, EXT_MIN, 0},
-    {"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-     op_amax, EXT_MAX, 0},
-    {"aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-     op_amax, EXT_MIN, 0},
-    {"aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
-     "(Tensor min, Tensor max)",
-     op_aminmax, EXT_BOTH, 0},
-    {"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
-     op_argmax, EXT_MAX, 0},
-    {"aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
-     op_argmax, EXT_MIN, 0},
-    {"aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "
-     "values, Tensor indices)",
-     op_extreme_dim, EXT_MAX, 0},
-    {"aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "
-     "values, Tensor indices)",
-     op_extreme_dim, EXT_MIN, 0},
-    {"aten::median(Tensor self) -> Tensor", op_median, MEDIAN_ALL, 0},
-    {"aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "
-     "values, Tensor indices)",
-     op_median, MEDIAN_DIM, 0},
-    {"aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-     op_scan, SCAN_SUM, 0},
-    {"aten::cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> "
-     "Tensor(a!)",
-     op_scan, SCAN_SUM, BSM_ATEN_INPLACE},
-    {"aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-     op_scan, SCAN_PROD, 0},
-    {"aten::cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> "
-     "Tensor(a!)",
-     op_scan, SCAN_PROD, BSM_ATEN_INPLACE},
-    {"aten::logcumsumexp(Tensor self, int dim) -> Tensor", op_scan,
-     SCAN_LOGSUMEXP, 0},
-    {"aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-     op_scan_index, SCAN_MAX, 0},
-    {"aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-     op_scan_index, SCAN_MIN, 0},
-    {"aten::trace(Tensor self) -> Tensor", op_trace, 0, 0},
-    {"aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> "
-     "Tensor",
-     op_logsumexp, 0, 0},
+    OP("aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       op_sum_all, SUM_SUM, 0),
+    OP("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, "
+       "ScalarType? dtype=None) -> Tensor",
+       op_sum_dim, SUM_SUM, 0),
+    OP("aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
+       "ScalarType? dtype=None) -> Tensor",
+       op_sum_dim, SUM_NANSUM, 0),
+    OP("aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       op_sum_all, SUM_MEAN, 0),
+    OP("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, "
+       "ScalarType? dtype=None) -> Tensor",
+       op_sum_dim, SUM_MEAN, 0),
+    OP("aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
+       "ScalarType? dtype=None) -> Tensor",
+       op_sum_dim, SUM_NANMEAN, 0),
+    OP("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       op_sum_all, SUM_PROD, 0),
+    OP("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, "
+       "ScalarType? dtype=None) -> Tensor",
+       op_sum_dim, SUM_PROD, 0),
+    OP("aten::any(Tensor self) -> Tensor", op_logic_all, LOGIC_ANY, 0),
+    OP("aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+       op_logic_dim, LOGIC_ANY, 0),
+    OP("aten::all(Tensor self) -> Tensor", op_logic_all, LOGIC_ALL, 0),
+    OP("aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+       op_logic_dim, LOGIC_ALL, 0),
+    OP("aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> "
+       "Tensor",
+       op_logic_dim, LOGIC_ANY, 0),
+    OP("aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> "
+       "Tensor",
+       op_logic_dim, LOGIC_ALL, 0),
+    OP("aten::count_nonzero(Tensor self, int? dim=None) -> Tensor",
+       op_count_nonzero, 0, 0),
+    OP("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+       op_count_nonzero, 0, 0),
+    OP("aten::var(Tensor self, bool unbiased=True) -> Tensor", op_var_all,
+       VAR_VAR, 0),
+    OP("aten::std(Tensor self, bool unbiased=True) -> Tensor", op_var_all,
+       VAR_STD, 0),
+    OP("aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+       op_var_all, VAR_MEAN, 0),
+    OP("aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+       op_var_all, STD_MEAN, 0),
+    OP("aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool "
+       "keepdim=False) -> Tensor",
+       op_var_dim, VAR_VAR, 0),
+    OP("aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool "
+       "keepdim=False) -> Tensor",
+       op_var_dim, VAR_STD, 0),
+    OP("aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool "
+       "keepdim=False) -> (Tensor, Tensor)",
+       op_var_dim, VAR_MEAN, 0),
+    OP("aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool "
+       "keepdim=False) -> (Tensor, Tensor)",
+       op_var_dim, STD_MEAN, 0),
+    OP("aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? "
+       "correction=None, bool keepdim=False) -> Tensor",
+       op_var_correction, VAR_VAR, 0),
+    OP("aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? "
+       "correction=None, bool keepdim=False) -> Tensor",
+       op_var_correction, VAR_STD, 0),
+    OP("aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? "
+       "correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+       op_var_correction, VAR_MEAN, 0),
+    OP("aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? "
+       "correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+       op_var_correction, STD_MEAN, 0),
+    OP("aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", op_norm,
+       NORM_ALL, 0),
+    OP("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType "
+       "dtype) "
+       "-> Tensor",
+       op_norm, NORM_ALL_DTYPE, 0),
+    OP("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool "
+       "keepdim=False) -> Tensor",
+       op_norm, NORM_DIM, 0),
+    OP("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, "
+       "bool "
+       "keepdim, *, ScalarType dtype) -> Tensor",
+       op_norm, NORM_DIM_DTYPE, 0),
+    OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
+       "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+       op_norm, NORM_DIM_DTYPE, 0),
+    OP("aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) "
+       "-> "
+       "Tensor",
+       op_norm, NORM_FRO, 0),
+    OP("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+       op_logsumexp, 0, 0),
+    OP("aten::max(Tensor self) -> Tensor", op_extreme_all, EXT_MAX, 0),
+    OP("aten::min(Tensor self) -> Tensor", op_extreme_all, EXT_MIN, 0),
+    OP("aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+       op_amax, EXT_MAX, 0),
+    OP("aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+       op_amax, EXT_MIN, 0),
+    OP("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
+       "(Tensor min, Tensor max)",
+       op_aminmax, EXT_BOTH, 0),
+    OP("aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+       op_argmax, EXT_MAX, 0),
+    OP("aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+       op_argmax, EXT_MIN, 0),
+    OP("aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "
+       "values, Tensor indices)",
+       op_extreme_dim, EXT_MAX, 0),
+    OP("aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "
+       "values, Tensor indices)",
+       op_extreme_dim, EXT_MIN, 0),
+    OP("aten::median(Tensor self) -> Tensor", op_median, MEDIAN_ALL, 0),
+    OP("aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "
+       "values, Tensor indices)",
+       op_median, MEDIAN_DIM, 0),
+    OP("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> "
+       "Tensor",
+       op_scan, SCAN_SUM, 0),
+    OP("aten::cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> "
+       "Tensor(a!)",
+       op_scan, SCAN_SUM, BSM_ATEN_INPLACE),
+    OP("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> "
+       "Tensor",
+       op_scan, SCAN_PROD, 0),
+    OP("aten::cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> "
+       "Tensor(a!)",
+       op_scan, SCAN_PROD, BSM_ATEN_INPLACE),
+    OP("aten::logcumsumexp(Tensor self, int dim) -> Tensor", op_scan,
+       SCAN_LOGSUMEXP, 0),
+    OP("aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+       op_scan_index, SCAN_MAX, 0),
+    OP("aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+       op_scan_index, SCAN_MIN, 0),
+    OP("aten::trace(Tensor self) -> Tensor", op_trace, 0, 0),
+    OP("aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) "
+       "-> "
+       "Tensor",
+       op_logsumexp, 0, 0),
 };
 BSM_ATEN_TABLE(reduce, rows);

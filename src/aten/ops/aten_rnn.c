@@ -6,6 +6,7 @@
  * one, as PyTorch stores them. Packed sequences hold, for each step, the rows
  * of the samples that are that long, the longest first; a padded one is the
  * same with all samples in every step. */
+#include "aten/packed/aten_rnn.h"
 #include "aten/op_kit.h"
 
 typedef enum cell_kind { CELL_LSTM, CELL_GRU, CELL_TANH, CELL_RELU } cell_kind;
@@ -574,49 +575,55 @@ static bsm_status op_cell(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool "
-     "has_biases, int num_layers, float dropout, bool train, bool "
-     "bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
-     op_rnn, CELL_LSTM, 0},
-    {"aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] "
-     "params, bool has_biases, int num_layers, float dropout, bool train, bool "
-     "bidirectional) -> (Tensor, Tensor, Tensor)",
-     op_rnn_data, CELL_LSTM, 0},
-    {"aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, "
-     "Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)",
-     op_cell, CELL_LSTM, 0},
-    {"aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool "
-     "has_biases, int num_layers, float dropout, bool train, bool "
-     "bidirectional, bool batch_first) -> (Tensor, Tensor)",
-     op_rnn, CELL_GRU, 0},
-    {"aten::gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] "
-     "params, bool has_biases, int num_layers, float dropout, bool train, bool "
-     "bidirectional) -> (Tensor, Tensor)",
-     op_rnn_data, CELL_GRU, 0},
-    {"aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, "
-     "Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
-     op_cell, CELL_GRU, 0},
-    {"aten::rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool "
-     "has_biases, int num_layers, float dropout, bool train, bool "
-     "bidirectional, bool batch_first) -> (Tensor, Tensor)",
-     op_rnn, CELL_TANH, 0},
-    {"aten::rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] "
-     "params, bool has_biases, int num_layers, float dropout, bool train, bool "
-     "bidirectional) -> (Tensor, Tensor)",
-     op_rnn_data, CELL_TANH, 0},
-    {"aten::rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, "
-     "Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
-     op_cell, CELL_TANH, 0},
-    {"aten::rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool "
-     "has_biases, int num_layers, float dropout, bool train, bool "
-     "bidirectional, bool batch_first) -> (Tensor, Tensor)",
-     op_rnn, CELL_RELU, 0},
-    {"aten::rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] "
-     "params, bool has_biases, int num_layers, float dropout, bool train, bool "
-     "bidirectional) -> (Tensor, Tensor)",
-     op_rnn_data, CELL_RELU, 0},
-    {"aten::rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, "
-     "Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
-     op_cell, CELL_RELU, 0},
+    OP("aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool "
+       "has_biases, int num_layers, float dropout, bool train, bool "
+       "bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+       op_rnn, CELL_LSTM, 0),
+    OP("aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] "
+       "params, bool has_biases, int num_layers, float dropout, bool train, "
+       "bool "
+       "bidirectional) -> (Tensor, Tensor, Tensor)",
+       op_rnn_data, CELL_LSTM, 0),
+    OP("aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, "
+       "Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)",
+       op_cell, CELL_LSTM, 0),
+    OP("aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool "
+       "has_biases, int num_layers, float dropout, bool train, bool "
+       "bidirectional, bool batch_first) -> (Tensor, Tensor)",
+       op_rnn, CELL_GRU, 0),
+    OP("aten::gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] "
+       "params, bool has_biases, int num_layers, float dropout, bool train, "
+       "bool "
+       "bidirectional) -> (Tensor, Tensor)",
+       op_rnn_data, CELL_GRU, 0),
+    OP("aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, "
+       "Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
+       op_cell, CELL_GRU, 0),
+    OP("aten::rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool "
+       "has_biases, int num_layers, float dropout, bool train, bool "
+       "bidirectional, bool batch_first) -> (Tensor, Tensor)",
+       op_rnn, CELL_TANH, 0),
+    OP("aten::rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, "
+       "Tensor[] "
+       "params, bool has_biases, int num_layers, float dropout, bool train, "
+       "bool "
+       "bidirectional) -> (Tensor, Tensor)",
+       op_rnn_data, CELL_TANH, 0),
+    OP("aten::rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, "
+       "Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
+       op_cell, CELL_TANH, 0),
+    OP("aten::rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool "
+       "has_biases, int num_layers, float dropout, bool train, bool "
+       "bidirectional, bool batch_first) -> (Tensor, Tensor)",
+       op_rnn, CELL_RELU, 0),
+    OP("aten::rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, "
+       "Tensor[] "
+       "params, bool has_biases, int num_layers, float dropout, bool train, "
+       "bool "
+       "bidirectional) -> (Tensor, Tensor)",
+       op_rnn_data, CELL_RELU, 0),
+    OP("aten::rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, "
+       "Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
+       op_cell, CELL_RELU, 0),
 };
 BSM_ATEN_TABLE(rnn, rows);

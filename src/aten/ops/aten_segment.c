@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segment_reduce: one result for each run of consecutive elements of a dim. */
+#include "aten/packed/aten_segment.h"
 #include "aten/op_kit.h"
 
 typedef enum reduction {
@@ -188,9 +189,9 @@ static bsm_status op_segment_reduce(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, "
-     "Tensor? indices=None, Tensor? offsets=None, int axis=0, bool "
-     "unsafe=False, Scalar? initial=None) -> Tensor",
-     op_segment_reduce, 0, 0},
+    OP("aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, "
+       "Tensor? indices=None, Tensor? offsets=None, int axis=0, bool "
+       "unsafe=False, Scalar? initial=None) -> Tensor",
+       op_segment_reduce, 0, 0),
 };
 BSM_ATEN_TABLE(segment, rows);

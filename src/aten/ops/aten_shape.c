@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops that move elements into new tensors: cat, stack, repeat, flip, roll,
  * pad, im2col, ... */
+#include "aten/packed/aten_shape.h"
 #include "aten/op_kit.h"
 
 /* ---- cat and stack ---- */
@@ -839,65 +840,68 @@ static bsm_status op_diff(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", op_cat, 0, 0},
-    {"aten::concat(Tensor[] tensors, int dim=0) -> Tensor", op_cat, 0, 0},
-    {"aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor", op_cat, 0, 0},
-    {"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", op_stack, 0, 0},
-    {"aten::hstack(Tensor[] tensors) -> Tensor", op_stack_axis, STACK_H, 0},
-    {"aten::vstack(Tensor[] tensors) -> Tensor", op_stack_axis, STACK_V, 0},
-    {"aten::dstack(Tensor[] tensors) -> Tensor", op_stack_axis, STACK_D, 0},
-    {"aten::column_stack(Tensor[] tensors) -> Tensor", op_stack_axis,
-     STACK_COLUMN, 0},
-    {"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", op_repeat, 0, 0},
-    {"aten::tile(Tensor self, SymInt[] dims) -> Tensor", op_repeat, 1, 0},
-    {"aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? "
-     "dim=None, *, SymInt? output_size=None) -> Tensor",
-     op_repeat_interleave, 0, 0},
-    {"aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? "
-     "dim=None, *, SymInt? output_size=None) -> Tensor",
-     op_repeat_interleave, 0, 0},
-    {"aten::flip(Tensor self, int[] dims) -> Tensor", op_flip, 0, 0},
-    {"aten::fliplr(Tensor self) -> Tensor", op_flip, 2, 0},
-    {"aten::flipud(Tensor self) -> Tensor", op_flip, 1, 0},
-    {"aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
-     op_roll, 0, 0},
-    {"aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", op_rot90,
-     0, 0},
-    {"aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> "
-     "Tensor",
-     op_constant_pad, 0, 0},
-    {"aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
-     op_pad_nd, 5, 0},
-    {"aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
-     op_pad_nd, 6, 0},
-    {"aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
-     op_pad_nd, 7, 0},
-    {"aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
-     op_pad_nd, 9, 0},
-    {"aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
-     op_pad_nd, 10, 0},
-    {"aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
-     op_pad_nd, 11, 0},
-    {"aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? "
-     "value=None) -> Tensor",
-     op_pad, 0, 0},
-    {"aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) "
-     "-> Tensor",
-     op_pad, 1, 0},
-    {"aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
-     op_pixel_shuffle, PIXEL_SHUFFLE, 0},
-    {"aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
-     op_pixel_shuffle, PIXEL_UNSHUFFLE, 0},
-    {"aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor",
-     op_channel_shuffle, 0, 0},
-    {"aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] "
-     "padding, int[2] stride) -> Tensor",
-     op_im2col, 0, 0},
-    {"aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, "
-     "int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
-     op_col2im, 0, 0},
-    {"aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, "
-     "Tensor? append=None) -> Tensor",
-     op_diff, 0, 0},
+    OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor", op_cat, 0, 0),
+    OP("aten::concat(Tensor[] tensors, int dim=0) -> Tensor", op_cat, 0, 0),
+    OP("aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor", op_cat, 0,
+       0),
+    OP("aten::stack(Tensor[] tensors, int dim=0) -> Tensor", op_stack, 0, 0),
+    OP("aten::hstack(Tensor[] tensors) -> Tensor", op_stack_axis, STACK_H, 0),
+    OP("aten::vstack(Tensor[] tensors) -> Tensor", op_stack_axis, STACK_V, 0),
+    OP("aten::dstack(Tensor[] tensors) -> Tensor", op_stack_axis, STACK_D, 0),
+    OP("aten::column_stack(Tensor[] tensors) -> Tensor", op_stack_axis,
+       STACK_COLUMN, 0),
+    OP("aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", op_repeat, 0,
+       0),
+    OP("aten::tile(Tensor self, SymInt[] dims) -> Tensor", op_repeat, 1, 0),
+    OP("aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? "
+       "dim=None, *, SymInt? output_size=None) -> Tensor",
+       op_repeat_interleave, 0, 0),
+    OP("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? "
+       "dim=None, *, SymInt? output_size=None) -> Tensor",
+       op_repeat_interleave, 0, 0),
+    OP("aten::flip(Tensor self, int[] dims) -> Tensor", op_flip, 0, 0),
+    OP("aten::fliplr(Tensor self) -> Tensor", op_flip, 2, 0),
+    OP("aten::flipud(Tensor self) -> Tensor", op_flip, 1, 0),
+    OP("aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+       op_roll, 0, 0),
+    OP("aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
+       op_rot90, 0, 0),
+    OP("aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> "
+       "Tensor",
+       op_constant_pad, 0, 0),
+    OP("aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+       op_pad_nd, 5, 0),
+    OP("aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+       op_pad_nd, 6, 0),
+    OP("aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+       op_pad_nd, 7, 0),
+    OP("aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+       op_pad_nd, 9, 0),
+    OP("aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+       op_pad_nd, 10, 0),
+    OP("aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+       op_pad_nd, 11, 0),
+    OP("aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? "
+       "value=None) -> Tensor",
+       op_pad, 0, 0),
+    OP("aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? "
+       "value=None) "
+       "-> Tensor",
+       op_pad, 1, 0),
+    OP("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+       op_pixel_shuffle, PIXEL_SHUFFLE, 0),
+    OP("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+       op_pixel_shuffle, PIXEL_UNSHUFFLE, 0),
+    OP("aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+       op_channel_shuffle, 0, 0),
+    OP("aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] "
+       "padding, int[2] stride) -> Tensor",
+       op_im2col, 0, 0),
+    OP("aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, "
+       "int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+       op_col2im, 0, 0),
+    OP("aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, "
+       "Tensor? append=None) -> Tensor",
+       op_diff, 0, 0),
 };
 BSM_ATEN_TABLE(shape, rows);

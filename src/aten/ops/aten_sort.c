@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sorting, top-k, unique values, and searching in sorted ones. */
+#include "aten/packed/aten_sort.h"
 #include "aten/op_kit.h"
 #include "base/ordering.h"
 
@@ -345,43 +346,49 @@ static bsm_status op_search(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor "
-     "values, Tensor indices)",
-     op_sort, 0, 0},
-    {"aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool "
-     "descending=False) -> (Tensor values, Tensor indices)",
-     op_sort, 1, 0},
-    {"aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
-     op_argsort, 0, 0},
-    {"aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool "
-     "descending=False) -> Tensor",
-     op_argsort, 1, 0},
-    {"aten::msort(Tensor self) -> Tensor", op_msort, 0, 0},
-    {"aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool "
-     "sorted=True) -> (Tensor values, Tensor indices)",
-     op_topk, 0, 0},
-    {"aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> "
-     "(Tensor values, Tensor indices)",
-     op_kthvalue, 0, 0},
-    {"aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) "
-     "-> (Tensor, Tensor)",
-     op_unique, 0, 0},
-    {"aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
-     "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-     op_unique, 1, 0},
-    {"aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool "
-     "out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) "
-     "-> Tensor",
-     op_search, SEARCH_SORTED, 0},
-    {"aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool "
-     "out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) "
-     "-> Tensor",
-     op_search, SEARCH_SORTED, 0},
-    {"aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool "
-     "out_int32=False, bool right=False) -> Tensor",
-     op_search, SEARCH_BUCKETIZE, 0},
-    {"aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool "
-     "out_int32=False, bool right=False) -> Tensor",
-     op_search, SEARCH_BUCKETIZE, 0},
+    OP("aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor "
+       "values, Tensor indices)",
+       op_sort, 0, 0),
+    OP("aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool "
+       "descending=False) -> (Tensor values, Tensor indices)",
+       op_sort, 1, 0),
+    OP("aten::argsort(Tensor self, int dim=-1, bool descending=False) -> "
+       "Tensor",
+       op_argsort, 0, 0),
+    OP("aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool "
+       "descending=False) -> Tensor",
+       op_argsort, 1, 0),
+    OP("aten::msort(Tensor self) -> Tensor", op_msort, 0, 0),
+    OP("aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool "
+       "sorted=True) -> (Tensor values, Tensor indices)",
+       op_topk, 0, 0),
+    OP("aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) "
+       "-> "
+       "(Tensor values, Tensor indices)",
+       op_kthvalue, 0, 0),
+    OP("aten::_unique(Tensor self, bool sorted=True, bool "
+       "return_inverse=False) "
+       "-> (Tensor, Tensor)",
+       op_unique, 0, 0),
+    OP("aten::_unique2(Tensor self, bool sorted=True, bool "
+       "return_inverse=False, "
+       "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+       op_unique, 1, 0),
+    OP("aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool "
+       "out_int32=False, bool right=False, str? side=None, Tensor? "
+       "sorter=None) "
+       "-> Tensor",
+       op_search, SEARCH_SORTED, 0),
+    OP("aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool "
+       "out_int32=False, bool right=False, str? side=None, Tensor? "
+       "sorter=None) "
+       "-> Tensor",
+       op_search, SEARCH_SORTED, 0),
+    OP("aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool "
+       "out_int32=False, bool right=False) -> Tensor",
+       op_search, SEARCH_BUCKETIZE, 0),
+    OP("aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool "
+       "out_int32=False, bool right=False) -> Tensor",
+       op_search, SEARCH_BUCKETIZE, 0),
 };
 BSM_ATEN_TABLE_CALLING(sort, rows, &bsm_aten_ops_gather);

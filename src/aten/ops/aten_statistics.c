@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "aten/op_compose.h"
+#include "aten/packed/aten_statistics.h"
 
 #define KEY_NAN INT64_MAX
 
@@ -760,65 +761,65 @@ static bsm_status op_put(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor "
-     "values, Tensor indices)",
-     op_place, PLACE_MODE, 0},
-    {"aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> "
-     "(Tensor values, Tensor indices)",
-     op_place, PLACE_NANMEDIAN, 0},
-    {"aten::nanmedian(Tensor self) -> Tensor", op_nanmedian_all, 0, 0},
-    {"aten::quantile(Tensor self, Tensor q, int? dim=None, bool "
-     "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
-     op_quantile, 0, 0},
-    {"aten::quantile.scalar(Tensor self, float q, int? dim=None, bool "
-     "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
-     op_quantile, 0, 0},
-    {"aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool "
-     "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
-     op_quantile, 1, 0},
-    {"aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool "
-     "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
-     op_quantile, 1, 0},
-    {"aten::unique_consecutive(Tensor self, bool return_inverse=False, bool "
-     "return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
-     op_unique, UNIQUE_CONSECUTIVE, 0},
-    {"aten::unique_dim_consecutive(Tensor self, int dim, bool "
-     "return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
-     "Tensor)",
-     op_unique, UNIQUE_DIM_CONSECUTIVE, 0},
-    {"aten::unique_dim(Tensor self, int dim, bool sorted=True, bool "
-     "return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
-     "Tensor)",
-     op_unique, UNIQUE_DIM, 0},
-    {"aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, "
-     "bool assume_unique=False, bool invert=False) -> Tensor",
-     op_isin, 0, 0},
-    {"aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, "
-     "bool assume_unique=False, bool invert=False) -> Tensor",
-     op_isin, 0, 0},
-    {"aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, "
-     "bool assume_unique=False, bool invert=False) -> Tensor",
-     op_isin, 0, 0},
-    {"aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) "
-     "-> Tensor",
-     op_bincount, 0, 0},
-    {"aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> "
-     "Tensor",
-     op_histc, 0, 0},
-    {"aten::isclose(Tensor self, Tensor other, float "
-     "rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) "
-     "-> Tensor",
-     op_close, 0, 0},
-    {"aten::allclose(Tensor self, Tensor other, float "
-     "rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) "
-     "-> bool",
-     op_close, 1, 0},
-    {"aten::put(Tensor self, Tensor index, Tensor source, bool "
-     "accumulate=False) -> Tensor",
-     op_put, 0, 0},
-    {"aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool "
-     "accumulate=False) -> Tensor(a!)",
-     op_put, 0, BSM_ATEN_INPLACE},
+    OP("aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor "
+       "values, Tensor indices)",
+       op_place, PLACE_MODE, 0),
+    OP("aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> "
+       "(Tensor values, Tensor indices)",
+       op_place, PLACE_NANMEDIAN, 0),
+    OP("aten::nanmedian(Tensor self) -> Tensor", op_nanmedian_all, 0, 0),
+    OP("aten::quantile(Tensor self, Tensor q, int? dim=None, bool "
+       "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
+       op_quantile, 0, 0),
+    OP("aten::quantile.scalar(Tensor self, float q, int? dim=None, bool "
+       "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
+       op_quantile, 0, 0),
+    OP("aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool "
+       "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
+       op_quantile, 1, 0),
+    OP("aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool "
+       "keepdim=False, *, str interpolation=\"linear\") -> Tensor",
+       op_quantile, 1, 0),
+    OP("aten::unique_consecutive(Tensor self, bool return_inverse=False, bool "
+       "return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
+       op_unique, UNIQUE_CONSECUTIVE, 0),
+    OP("aten::unique_dim_consecutive(Tensor self, int dim, bool "
+       "return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
+       "Tensor)",
+       op_unique, UNIQUE_DIM_CONSECUTIVE, 0),
+    OP("aten::unique_dim(Tensor self, int dim, bool sorted=True, bool "
+       "return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
+       "Tensor)",
+       op_unique, UNIQUE_DIM, 0),
+    OP("aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, "
+       "bool assume_unique=False, bool invert=False) -> Tensor",
+       op_isin, 0, 0),
+    OP("aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, "
+       "bool assume_unique=False, bool invert=False) -> Tensor",
+       op_isin, 0, 0),
+    OP("aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, "
+       "bool assume_unique=False, bool invert=False) -> Tensor",
+       op_isin, 0, 0),
+    OP("aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) "
+       "-> Tensor",
+       op_bincount, 0, 0),
+    OP("aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> "
+       "Tensor",
+       op_histc, 0, 0),
+    OP("aten::isclose(Tensor self, Tensor other, float "
+       "rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) "
+       "-> Tensor",
+       op_close, 0, 0),
+    OP("aten::allclose(Tensor self, Tensor other, float "
+       "rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) "
+       "-> bool",
+       op_close, 1, 0),
+    OP("aten::put(Tensor self, Tensor index, Tensor source, bool "
+       "accumulate=False) -> Tensor",
+       op_put, 0, 0),
+    OP("aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool "
+       "accumulate=False) -> Tensor(a!)",
+       op_put, 0, BSM_ATEN_INPLACE),
 };
 BSM_ATEN_TABLE_CALLING(statistics, rows, &bsm_aten_ops_gather,
                        &bsm_aten_ops_reduce);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spectrograms: stft, istft and window functions. */
+#include "aten/packed/aten_stft.h"
 #include "aten/complex_math.h"
 #include "aten/fft_ops.h"
 
@@ -447,71 +448,79 @@ static bsm_status op_window(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::stft(Tensor self, int n_fft, int? hop_length=None, int? "
-     "win_length=None, Tensor? window=None, bool normalized=False, bool? "
-     "onesided=None, bool? return_complex=None, bool? align_to_window=None) -> "
-     "Tensor",
-     op_stft, 0, 0},
-    {"aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? "
-     "win_length=None, Tensor? window=None, bool center=True, str "
-     "pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? "
-     "return_complex=None, bool? align_to_window=None) -> Tensor",
-     op_stft, 1, 0},
-    {"aten::istft(Tensor self, int n_fft, int? hop_length=None, int? "
-     "win_length=None, Tensor? window=None, bool center=True, bool "
-     "normalized=False, bool? onesided=None, int? length=None, bool "
-     "return_complex=False) -> Tensor",
-     op_istft, 0, 0},
-    {"aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_window, WINDOW_HANN, 0},
-    {"aten::hann_window.periodic(int window_length, bool periodic, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_window, WINDOW_HANN, 0},
-    {"aten::hamming_window(int window_length, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_window, WINDOW_HAMMING, 0},
-    {"aten::hamming_window.periodic(int window_length, bool periodic, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_window, WINDOW_HAMMING, 0},
-    {"aten::hamming_window.periodic_alpha(int window_length, bool periodic, "
-     "float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-     "device=None, bool? pin_memory=None) -> Tensor",
-     op_window, WINDOW_HAMMING, 0},
-    {"aten::hamming_window.periodic_alpha_beta(int window_length, bool "
-     "periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? "
-     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     op_window, WINDOW_HAMMING, 0},
-    {"aten::blackman_window(int window_length, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_window, WINDOW_BLACKMAN, 0},
-    {"aten::blackman_window.periodic(int window_length, bool periodic, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_window, WINDOW_BLACKMAN, 0},
-    {"aten::bartlett_window(int window_length, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_window, WINDOW_BARTLETT, 0},
-    {"aten::bartlett_window.periodic(int window_length, bool periodic, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_window, WINDOW_BARTLETT, 0},
-    {"aten::kaiser_window(int window_length, *, ScalarType? dtype=None, "
-     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-     "Tensor",
-     op_window, WINDOW_KAISER, 0},
-    {"aten::kaiser_window.periodic(int window_length, bool periodic, *, "
-     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-     "pin_memory=None) -> Tensor",
-     op_window, WINDOW_KAISER, 0},
-    {"aten::kaiser_window.beta(int window_length, bool periodic, float beta, "
-     "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-     "bool? pin_memory=None) -> Tensor",
-     op_window, WINDOW_KAISER, 0},
+    OP("aten::stft(Tensor self, int n_fft, int? hop_length=None, int? "
+       "win_length=None, Tensor? window=None, bool normalized=False, bool? "
+       "onesided=None, bool? return_complex=None, bool? align_to_window=None) "
+       "-> "
+       "Tensor",
+       op_stft, 0, 0),
+    OP("aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? "
+       "win_length=None, Tensor? window=None, bool center=True, str "
+       "pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
+       "bool? "
+       "return_complex=None, bool? align_to_window=None) -> Tensor",
+       op_stft, 1, 0),
+    OP("aten::istft(Tensor self, int n_fft, int? hop_length=None, int? "
+       "win_length=None, Tensor? window=None, bool center=True, bool "
+       "normalized=False, bool? onesided=None, int? length=None, bool "
+       "return_complex=False) -> Tensor",
+       op_istft, 0, 0),
+    OP("aten::hann_window(int window_length, *, ScalarType? dtype=None, "
+       "Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_window, WINDOW_HANN, 0),
+    OP("aten::hann_window.periodic(int window_length, bool periodic, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_window, WINDOW_HANN, 0),
+    OP("aten::hamming_window(int window_length, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_window, WINDOW_HAMMING, 0),
+    OP("aten::hamming_window.periodic(int window_length, bool periodic, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_window, WINDOW_HAMMING, 0),
+    OP("aten::hamming_window.periodic_alpha(int window_length, bool periodic, "
+       "float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+       "device=None, bool? pin_memory=None) -> Tensor",
+       op_window, WINDOW_HAMMING, 0),
+    OP("aten::hamming_window.periodic_alpha_beta(int window_length, bool "
+       "periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? "
+       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       op_window, WINDOW_HAMMING, 0),
+    OP("aten::blackman_window(int window_length, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_window, WINDOW_BLACKMAN, 0),
+    OP("aten::blackman_window.periodic(int window_length, bool periodic, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_window, WINDOW_BLACKMAN, 0),
+    OP("aten::bartlett_window(int window_length, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_window, WINDOW_BARTLETT, 0),
+    OP("aten::bartlett_window.periodic(int window_length, bool periodic, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_window, WINDOW_BARTLETT, 0),
+    OP("aten::kaiser_window(int window_length, *, ScalarType? dtype=None, "
+       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+       "Tensor",
+       op_window, WINDOW_KAISER, 0),
+    OP("aten::kaiser_window.periodic(int window_length, bool periodic, *, "
+       "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? "
+       "pin_memory=None) -> Tensor",
+       op_window, WINDOW_KAISER, 0),
+    OP("aten::kaiser_window.beta(int window_length, bool periodic, float beta, "
+       "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+       "bool? pin_memory=None) -> Tensor",
+       op_window, WINDOW_KAISER, 0),
 };
 BSM_ATEN_TABLE(stft, rows);

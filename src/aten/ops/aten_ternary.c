@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elementwise ops of three operands: addcmul, addcdiv and lerp. */
+#include "aten/packed/aten_ternary.h"
 #include "aten/complex_math.h"
 
 /* The factor of addcmul and addcdiv. */
@@ -132,27 +133,27 @@ static bsm_status op_lerp(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar "
-     "value=1) -> Tensor",
-     op_ternary, TERNARY_ADDCMUL, BSM_ATEN_COMPLEX},
-    {"aten::addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, "
-     "Scalar value=1) -> Tensor(a!)",
-     op_ternary, TERNARY_ADDCMUL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar "
-     "value=1) -> Tensor",
-     op_ternary, TERNARY_ADDCDIV, BSM_ATEN_COMPLEX},
-    {"aten::addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, "
-     "Scalar value=1) -> Tensor(a!)",
-     op_ternary, TERNARY_ADDCDIV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-     op_lerp, 0, BSM_ATEN_COMPLEX},
-    {"aten::lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> "
-     "Tensor(a!)",
-     op_lerp, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
-    {"aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
-     op_lerp, 0, BSM_ATEN_COMPLEX},
-    {"aten::lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> "
-     "Tensor(a!)",
-     op_lerp, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX},
+    OP("aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar "
+       "value=1) -> Tensor",
+       op_ternary, TERNARY_ADDCMUL, BSM_ATEN_COMPLEX),
+    OP("aten::addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, "
+       "Scalar value=1) -> Tensor(a!)",
+       op_ternary, TERNARY_ADDCMUL, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar "
+       "value=1) -> Tensor",
+       op_ternary, TERNARY_ADDCDIV, BSM_ATEN_COMPLEX),
+    OP("aten::addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, "
+       "Scalar value=1) -> Tensor(a!)",
+       op_ternary, TERNARY_ADDCDIV, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+       op_lerp, 0, BSM_ATEN_COMPLEX),
+    OP("aten::lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> "
+       "Tensor(a!)",
+       op_lerp, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
+    OP("aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+       op_lerp, 0, BSM_ATEN_COMPLEX),
+    OP("aten::lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> "
+       "Tensor(a!)",
+       op_lerp, 0, BSM_ATEN_INPLACE | BSM_ATEN_COMPLEX),
 };
 BSM_ATEN_TABLE(ternary, rows);

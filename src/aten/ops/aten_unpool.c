@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Max-unpooling, fractional pooling, and grid sampling of volumes. */
+#include "aten/packed/aten_unpool.h"
 #include "aten/op_kit.h"
 
 /* ---- max_unpool ---- */
@@ -274,20 +275,20 @@ static bsm_status op_grid_sampler_3d(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] "
-     "output_size) -> Tensor",
-     op_max_unpool, 2, 0},
-    {"aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] "
-     "output_size, int[3] stride, int[3] padding) -> Tensor",
-     op_max_unpool, 3, 0},
-    {"aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] "
-     "output_size, Tensor random_samples) -> (Tensor, Tensor)",
-     op_fractional, 2, 0},
-    {"aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] "
-     "output_size, Tensor random_samples) -> (Tensor, Tensor)",
-     op_fractional, 3, 0},
-    {"aten::grid_sampler_3d(Tensor input, Tensor grid, int "
-     "interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
-     op_grid_sampler_3d, 0, 0},
+    OP("aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] "
+       "output_size) -> Tensor",
+       op_max_unpool, 2, 0),
+    OP("aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] "
+       "output_size, int[3] stride, int[3] padding) -> Tensor",
+       op_max_unpool, 3, 0),
+    OP("aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] "
+       "output_size, Tensor random_samples) -> (Tensor, Tensor)",
+       op_fractional, 2, 0),
+    OP("aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] "
+       "output_size, Tensor random_samples) -> (Tensor, Tensor)",
+       op_fractional, 3, 0),
+    OP("aten::grid_sampler_3d(Tensor input, Tensor grid, int "
+       "interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+       op_grid_sampler_3d, 0, 0),
 };
 BSM_ATEN_TABLE(unpool, rows);

@@ -3,6 +3,7 @@
  *
  * All modes are separable: each output position of an axis is a weighted sum
  * of a few input positions of that axis. */
+#include "aten/packed/aten_upsample.h"
 #include "aten/op_kit.h"
 #include "aten/resize_scales.h"
 
@@ -529,105 +530,115 @@ static bsm_status op_affine_grid(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::upsample_nearest1d(Tensor self, SymInt[1] output_size, float? "
-     "scales=None) -> Tensor",
-     op_upsample, UP(UP_NEAREST, 1), 0},
-    {"aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? "
-     "scales_h=None, float? scales_w=None) -> Tensor",
-     op_upsample, UP(UP_NEAREST, 2), 0},
-    {"aten::upsample_nearest3d(Tensor self, SymInt[3] output_size, float? "
-     "scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
-     op_upsample, UP(UP_NEAREST, 3), 0},
-    {"aten::upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, "
-     "float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_NEAREST, 1), 0},
-    {"aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, "
-     "float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_NEAREST, 2), 0},
-    {"aten::upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, "
-     "float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_NEAREST, 3), 0},
-    {"aten::_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, "
-     "float? scales=None) -> Tensor",
-     op_upsample, UP(UP_NEAREST_EXACT, 1), 0},
-    {"aten::_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, "
-     "float? scales_h=None, float? scales_w=None) -> Tensor",
-     op_upsample, UP(UP_NEAREST_EXACT, 2), 0},
-    {"aten::_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, "
-     "float? scales_d=None, float? scales_h=None, float? scales_w=None) -> "
-     "Tensor",
-     op_upsample, UP(UP_NEAREST_EXACT, 3), 0},
-    {"aten::_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, "
-     "float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_NEAREST_EXACT, 1), 0},
-    {"aten::_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, "
-     "float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_NEAREST_EXACT, 2), 0},
-    {"aten::_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, "
-     "float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_NEAREST_EXACT, 3), 0},
-    {"aten::upsample_linear1d(Tensor self, SymInt[1] output_size, bool "
-     "align_corners, float? scales=None) -> Tensor",
-     op_upsample, UP(UP_LINEAR, 1), 0},
-    {"aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool "
-     "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-     op_upsample, UP(UP_LINEAR, 2), 0},
-    {"aten::upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool "
-     "align_corners, float? scales_d=None, float? scales_h=None, float? "
-     "scales_w=None) -> Tensor",
-     op_upsample, UP(UP_LINEAR, 3), 0},
-    {"aten::upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool "
-     "align_corners, float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_LINEAR, 1), 0},
-    {"aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool "
-     "align_corners, float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_LINEAR, 2), 0},
-    {"aten::upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool "
-     "align_corners, float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_LINEAR, 3), 0},
-    {"aten::upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool "
-     "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-     op_upsample, UP(UP_CUBIC, 2), 0},
-    {"aten::upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool "
-     "align_corners, float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_CUBIC, 2), 0},
-    {"aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool "
-     "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-     op_upsample, UP(UP_LINEAR_AA, 2), 0},
-    {"aten::_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, "
-     "bool align_corners, float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_LINEAR_AA, 2), 0},
-    {"aten::_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool "
-     "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-     op_upsample, UP(UP_CUBIC_AA, 2), 0},
-    {"aten::_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, "
-     "bool align_corners, float[]? scale_factors) -> Tensor",
-     op_upsample, UP_VEC(UP_CUBIC_AA, 2), 0},
-    {"aten::__interpolate(Tensor input, int? size=None, float? "
-     "scale_factor=None, str mode=\"nearest\", bool? align_corners=None, bool? "
-     "recompute_scale_factor=None, bool antialias=False) -> Tensor",
-     op_interpolate, 0, 0},
-    {"aten::__interpolate.size_list(Tensor input, int[]? size=None, float? "
-     "scale_factor=None, str mode=\"nearest\", bool? align_corners=None, bool? "
-     "recompute_scale_factor=None, bool antialias=False) -> Tensor",
-     op_interpolate, 0, 0},
-    {"aten::__interpolate.scale_list(Tensor input, int? size=None, float[]? "
-     "scale_factor=None, str mode=\"nearest\", bool? align_corners=None, bool? "
-     "recompute_scale_factor=None, bool antialias=False) -> Tensor",
-     op_interpolate, 0, 0},
-    {"aten::__interpolate.size_list_scale_list(Tensor input, int[]? size=None, "
-     "float[]? scale_factor=None, str mode=\"nearest\", bool? "
-     "align_corners=None, bool? recompute_scale_factor=None, bool "
-     "antialias=False) -> Tensor",
-     op_interpolate, 0, 0},
-    {"aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, "
-     "int padding_mode, bool align_corners) -> Tensor",
-     op_grid_sampler, 0, 0},
-    {"aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, "
-     "int padding_mode, bool align_corners) -> Tensor",
-     op_grid_sampler, 0, 0},
-    {"aten::affine_grid_generator(Tensor theta, SymInt[] size, bool "
-     "align_corners) -> Tensor",
-     op_affine_grid, 0, 0},
+    OP("aten::upsample_nearest1d(Tensor self, SymInt[1] output_size, float? "
+       "scales=None) -> Tensor",
+       op_upsample, UP(UP_NEAREST, 1), 0),
+    OP("aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? "
+       "scales_h=None, float? scales_w=None) -> Tensor",
+       op_upsample, UP(UP_NEAREST, 2), 0),
+    OP("aten::upsample_nearest3d(Tensor self, SymInt[3] output_size, float? "
+       "scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+       op_upsample, UP(UP_NEAREST, 3), 0),
+    OP("aten::upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, "
+       "float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_NEAREST, 1), 0),
+    OP("aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, "
+       "float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_NEAREST, 2), 0),
+    OP("aten::upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, "
+       "float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_NEAREST, 3), 0),
+    OP("aten::_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, "
+       "float? scales=None) -> Tensor",
+       op_upsample, UP(UP_NEAREST_EXACT, 1), 0),
+    OP("aten::_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, "
+       "float? scales_h=None, float? scales_w=None) -> Tensor",
+       op_upsample, UP(UP_NEAREST_EXACT, 2), 0),
+    OP("aten::_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, "
+       "float? scales_d=None, float? scales_h=None, float? scales_w=None) -> "
+       "Tensor",
+       op_upsample, UP(UP_NEAREST_EXACT, 3), 0),
+    OP("aten::_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? "
+       "output_size, "
+       "float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_NEAREST_EXACT, 1), 0),
+    OP("aten::_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? "
+       "output_size, "
+       "float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_NEAREST_EXACT, 2), 0),
+    OP("aten::_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? "
+       "output_size, "
+       "float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_NEAREST_EXACT, 3), 0),
+    OP("aten::upsample_linear1d(Tensor self, SymInt[1] output_size, bool "
+       "align_corners, float? scales=None) -> Tensor",
+       op_upsample, UP(UP_LINEAR, 1), 0),
+    OP("aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool "
+       "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+       op_upsample, UP(UP_LINEAR, 2), 0),
+    OP("aten::upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool "
+       "align_corners, float? scales_d=None, float? scales_h=None, float? "
+       "scales_w=None) -> Tensor",
+       op_upsample, UP(UP_LINEAR, 3), 0),
+    OP("aten::upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool "
+       "align_corners, float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_LINEAR, 1), 0),
+    OP("aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, "
+       "bool "
+       "align_corners, float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_LINEAR, 2), 0),
+    OP("aten::upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, "
+       "bool "
+       "align_corners, float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_LINEAR, 3), 0),
+    OP("aten::upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool "
+       "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+       op_upsample, UP(UP_CUBIC, 2), 0),
+    OP("aten::upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool "
+       "align_corners, float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_CUBIC, 2), 0),
+    OP("aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool "
+       "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+       op_upsample, UP(UP_LINEAR_AA, 2), 0),
+    OP("aten::_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, "
+       "bool align_corners, float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_LINEAR_AA, 2), 0),
+    OP("aten::_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool "
+       "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+       op_upsample, UP(UP_CUBIC_AA, 2), 0),
+    OP("aten::_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, "
+       "bool align_corners, float[]? scale_factors) -> Tensor",
+       op_upsample, UP_VEC(UP_CUBIC_AA, 2), 0),
+    OP("aten::__interpolate(Tensor input, int? size=None, float? "
+       "scale_factor=None, str mode=\"nearest\", bool? align_corners=None, "
+       "bool? "
+       "recompute_scale_factor=None, bool antialias=False) -> Tensor",
+       op_interpolate, 0, 0),
+    OP("aten::__interpolate.size_list(Tensor input, int[]? size=None, float? "
+       "scale_factor=None, str mode=\"nearest\", bool? align_corners=None, "
+       "bool? "
+       "recompute_scale_factor=None, bool antialias=False) -> Tensor",
+       op_interpolate, 0, 0),
+    OP("aten::__interpolate.scale_list(Tensor input, int? size=None, float[]? "
+       "scale_factor=None, str mode=\"nearest\", bool? align_corners=None, "
+       "bool? "
+       "recompute_scale_factor=None, bool antialias=False) -> Tensor",
+       op_interpolate, 0, 0),
+    OP("aten::__interpolate.size_list_scale_list(Tensor input, int[]? "
+       "size=None, "
+       "float[]? scale_factor=None, str mode=\"nearest\", bool? "
+       "align_corners=None, bool? recompute_scale_factor=None, bool "
+       "antialias=False) -> Tensor",
+       op_interpolate, 0, 0),
+    OP("aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, "
+       "int padding_mode, bool align_corners) -> Tensor",
+       op_grid_sampler, 0, 0),
+    OP("aten::grid_sampler_2d(Tensor input, Tensor grid, int "
+       "interpolation_mode, "
+       "int padding_mode, bool align_corners) -> Tensor",
+       op_grid_sampler, 0, 0),
+    OP("aten::affine_grid_generator(Tensor theta, SymInt[] size, bool "
+       "align_corners) -> Tensor",
+       op_affine_grid, 0, 0),
 };
 BSM_ATEN_TABLE_CALLING(upsample, rows, &bsm_aten_ops_unpool);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops that return views: the result shares the storage of the input. */
+#include "aten/packed/aten_view.h"
 #include "aten/op_kit.h"
 
 /* Fails with "name(): ..." of PyTorch unless the rank is at least one. */
@@ -724,131 +725,138 @@ static bsm_status op_meshgrid(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", op_view, 0,
-     BSM_ATEN_VIEW},
-    {"aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
-     op_view_dtype, 0, BSM_ATEN_VIEW},
-    {"aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", op_view_as, 0,
-     BSM_ATEN_VIEW},
-    {"aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor", op_view, 0, 0},
-    {"aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", op_reshape,
-     RESHAPE_SIZES, 0},
-    {"aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", op_reshape,
-     RESHAPE_AS, 0},
-    {"aten::ravel(Tensor(a) self) -> Tensor(a)", op_reshape, RESHAPE_RAVEL, 0},
-    {"aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int "
-     "end_dim=-1) -> Tensor(a)",
-     op_flatten, 0, 0},
-    {"aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> "
-     "Tensor(a)",
-     op_unflatten, 0, BSM_ATEN_VIEW},
-    {"aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", op_permute, 0,
-     BSM_ATEN_VIEW},
-    {"aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
-     op_transpose, 0, BSM_ATEN_VIEW},
-    {"aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
-     op_transpose, 0, BSM_ATEN_INPLACE},
-    {"aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
-     op_transpose, 0, BSM_ATEN_VIEW},
-    {"aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
-     op_transpose, 0, BSM_ATEN_VIEW},
-    {"aten::t(Tensor(a) self) -> Tensor(a)", op_t, T_T, BSM_ATEN_VIEW},
-    {"aten::t_(Tensor(a!) self) -> Tensor(a!)", op_t, T_T, BSM_ATEN_INPLACE},
-    {"aten::numpy_T(Tensor(a) self) -> Tensor(a)", op_t, T_NUMPY,
-     BSM_ATEN_VIEW},
-    {"aten::mT(Tensor(a) self) -> Tensor(a)", op_t, T_MATRIX, BSM_ATEN_VIEW},
-    {"aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) "
-     "-> Tensor(a)",
-     op_movedim, 0, BSM_ATEN_VIEW},
-    {"aten::movedim.int(Tensor(a) self, int source, int destination) -> "
-     "Tensor(a)",
-     op_movedim, 0, BSM_ATEN_VIEW},
-    {"aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) "
-     "-> Tensor(a)",
-     op_movedim, 0, BSM_ATEN_VIEW},
-    {"aten::moveaxis.int(Tensor(a) self, int source, int destination) -> "
-     "Tensor(a)",
-     op_movedim, 0, BSM_ATEN_VIEW},
-    {"aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", op_unsqueeze, 0,
-     BSM_ATEN_VIEW},
-    {"aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", op_unsqueeze,
-     0, BSM_ATEN_INPLACE},
-    {"aten::squeeze(Tensor(a) self) -> Tensor(a)", op_squeeze, SQUEEZE_ALL,
-     BSM_ATEN_VIEW},
-    {"aten::squeeze_(Tensor(a!) self) -> Tensor(a!)", op_squeeze, SQUEEZE_ALL,
-     BSM_ATEN_INPLACE},
-    {"aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", op_squeeze,
-     SQUEEZE_DIM, BSM_ATEN_VIEW},
-    {"aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", op_squeeze,
-     SQUEEZE_DIM, BSM_ATEN_INPLACE},
-    {"aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", op_squeeze,
-     SQUEEZE_DIMS, BSM_ATEN_VIEW},
-    {"aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> "
-     "Tensor(a)",
-     op_expand, EXPAND_SIZES, BSM_ATEN_VIEW},
-    {"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", op_expand,
-     EXPAND_AS, BSM_ATEN_VIEW},
-    {"aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
-     op_expand, EXPAND_TO, BSM_ATEN_VIEW},
-    {"aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
-     op_select, 0, BSM_ATEN_VIEW},
-    {"aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, "
-     "SymInt? end=None, SymInt step=1) -> Tensor(a)",
-     op_slice, 0, BSM_ATEN_VIEW},
-    {"aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> "
-     "Tensor(a)",
-     op_narrow, 0, BSM_ATEN_VIEW},
-    {"aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt "
-     "length) -> Tensor(a)",
-     op_narrow, 0, BSM_ATEN_VIEW},
-    {"aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> "
-     "Tensor(a)[]",
-     op_split, SPLIT_SIZE, BSM_ATEN_VIEW},
-    {"aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) "
-     "-> Tensor(a)[]",
-     op_split, SPLIT_SIZES, BSM_ATEN_VIEW},
-    {"aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int "
-     "dim=0) -> Tensor(a)[]",
-     op_split, SPLIT_SIZES, BSM_ATEN_VIEW},
-    {"aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
-     op_split, SPLIT_CHUNK, BSM_ATEN_VIEW},
+    OP("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", op_view, 0,
+       BSM_ATEN_VIEW),
+    OP("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+       op_view_dtype, 0, BSM_ATEN_VIEW),
+    OP("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", op_view_as,
+       0, BSM_ATEN_VIEW),
+    OP("aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor", op_view, 0,
+       0),
+    OP("aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", op_reshape,
+       RESHAPE_SIZES, 0),
+    OP("aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+       op_reshape, RESHAPE_AS, 0),
+    OP("aten::ravel(Tensor(a) self) -> Tensor(a)", op_reshape, RESHAPE_RAVEL,
+       0),
+    OP("aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int "
+       "end_dim=-1) -> Tensor(a)",
+       op_flatten, 0, 0),
+    OP("aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> "
+       "Tensor(a)",
+       op_unflatten, 0, BSM_ATEN_VIEW),
+    OP("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", op_permute, 0,
+       BSM_ATEN_VIEW),
+    OP("aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+       op_transpose, 0, BSM_ATEN_VIEW),
+    OP("aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+       op_transpose, 0, BSM_ATEN_INPLACE),
+    OP("aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
+       op_transpose, 0, BSM_ATEN_VIEW),
+    OP("aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+       op_transpose, 0, BSM_ATEN_VIEW),
+    OP("aten::t(Tensor(a) self) -> Tensor(a)", op_t, T_T, BSM_ATEN_VIEW),
+    OP("aten::t_(Tensor(a!) self) -> Tensor(a!)", op_t, T_T, BSM_ATEN_INPLACE),
+    OP("aten::numpy_T(Tensor(a) self) -> Tensor(a)", op_t, T_NUMPY,
+       BSM_ATEN_VIEW),
+    OP("aten::mT(Tensor(a) self) -> Tensor(a)", op_t, T_MATRIX, BSM_ATEN_VIEW),
+    OP("aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) "
+       "-> Tensor(a)",
+       op_movedim, 0, BSM_ATEN_VIEW),
+    OP("aten::movedim.int(Tensor(a) self, int source, int destination) -> "
+       "Tensor(a)",
+       op_movedim, 0, BSM_ATEN_VIEW),
+    OP("aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] "
+       "destination) "
+       "-> Tensor(a)",
+       op_movedim, 0, BSM_ATEN_VIEW),
+    OP("aten::moveaxis.int(Tensor(a) self, int source, int destination) -> "
+       "Tensor(a)",
+       op_movedim, 0, BSM_ATEN_VIEW),
+    OP("aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", op_unsqueeze, 0,
+       BSM_ATEN_VIEW),
+    OP("aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", op_unsqueeze,
+       0, BSM_ATEN_INPLACE),
+    OP("aten::squeeze(Tensor(a) self) -> Tensor(a)", op_squeeze, SQUEEZE_ALL,
+       BSM_ATEN_VIEW),
+    OP("aten::squeeze_(Tensor(a!) self) -> Tensor(a!)", op_squeeze, SQUEEZE_ALL,
+       BSM_ATEN_INPLACE),
+    OP("aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", op_squeeze,
+       SQUEEZE_DIM, BSM_ATEN_VIEW),
+    OP("aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", op_squeeze,
+       SQUEEZE_DIM, BSM_ATEN_INPLACE),
+    OP("aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", op_squeeze,
+       SQUEEZE_DIMS, BSM_ATEN_VIEW),
+    OP("aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> "
+       "Tensor(a)",
+       op_expand, EXPAND_SIZES, BSM_ATEN_VIEW),
+    OP("aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", op_expand,
+       EXPAND_AS, BSM_ATEN_VIEW),
+    OP("aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+       op_expand, EXPAND_TO, BSM_ATEN_VIEW),
+    OP("aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+       op_select, 0, BSM_ATEN_VIEW),
+    OP("aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, "
+       "SymInt? end=None, SymInt step=1) -> Tensor(a)",
+       op_slice, 0, BSM_ATEN_VIEW),
+    OP("aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> "
+       "Tensor(a)",
+       op_narrow, 0, BSM_ATEN_VIEW),
+    OP("aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt "
+       "length) -> Tensor(a)",
+       op_narrow, 0, BSM_ATEN_VIEW),
+    OP("aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) "
+       "-> "
+       "Tensor(a)[]",
+       op_split, SPLIT_SIZE, BSM_ATEN_VIEW),
+    OP("aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) "
+       "-> Tensor(a)[]",
+       op_split, SPLIT_SIZES, BSM_ATEN_VIEW),
+    OP("aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int "
+       "dim=0) -> Tensor(a)[]",
+       op_split, SPLIT_SIZES, BSM_ATEN_VIEW),
+    OP("aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
+       op_split, SPLIT_CHUNK, BSM_ATEN_VIEW),
     /* They share memory as their safe forms do; only autograd is not told. */
-    {"aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> "
-     "Tensor[]",
-     op_split, SPLIT_SIZE, BSM_ATEN_VIEW},
-    {"aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int "
-     "dim=0) -> Tensor[]",
-     op_split, SPLIT_SIZES, BSM_ATEN_VIEW},
-    {"aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
-     op_split, SPLIT_CHUNK, BSM_ATEN_VIEW},
-    {"aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int "
-     "dim=0) -> Tensor(a)[]",
-     op_tensor_split, 0, 0},
-    {"aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int "
-     "dim=0) -> Tensor(a)[]",
-     op_tensor_split, 0, 0},
-    {"aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
-     op_unbind, 0, BSM_ATEN_VIEW},
-    {"aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? "
-     "storage_offset=None) -> Tensor(a)",
-     op_as_strided, 0, BSM_ATEN_VIEW},
-    {"aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, "
-     "SymInt? storage_offset=None) -> Tensor(a!)",
-     op_as_strided, 0, BSM_ATEN_INPLACE},
-    {"aten::unfold(Tensor(a) self, int dimension, int size, int step) -> "
-     "Tensor(a)",
-     op_unfold, 0, BSM_ATEN_VIEW},
-    {"aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> "
-     "Tensor(a)",
-     op_diagonal, 0, BSM_ATEN_VIEW},
-    {"aten::alias(Tensor(a) self) -> Tensor(a)", op_alias, 0, BSM_ATEN_VIEW},
-    {"aten::detach(Tensor(a) self) -> Tensor(a)", op_alias, 0, BSM_ATEN_VIEW},
-    {"aten::detach_(Tensor(a!) self) -> Tensor(a!)", op_alias, 0,
-     BSM_ATEN_INPLACE},
-    {"aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]",
-     op_broadcast_tensors, 0, 0},
-    {"aten::meshgrid(Tensor[] tensors) -> Tensor[]", op_meshgrid, 0, 0},
-    {"aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]",
-     op_meshgrid, 1, 0},
+    OP("aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) "
+       "-> "
+       "Tensor[]",
+       op_split, SPLIT_SIZE, BSM_ATEN_VIEW),
+    OP("aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int "
+       "dim=0) -> Tensor[]",
+       op_split, SPLIT_SIZES, BSM_ATEN_VIEW),
+    OP("aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+       op_split, SPLIT_CHUNK, BSM_ATEN_VIEW),
+    OP("aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int "
+       "dim=0) -> Tensor(a)[]",
+       op_tensor_split, 0, 0),
+    OP("aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int "
+       "dim=0) -> Tensor(a)[]",
+       op_tensor_split, 0, 0),
+    OP("aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+       op_unbind, 0, BSM_ATEN_VIEW),
+    OP("aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
+       "SymInt? "
+       "storage_offset=None) -> Tensor(a)",
+       op_as_strided, 0, BSM_ATEN_VIEW),
+    OP("aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, "
+       "SymInt? storage_offset=None) -> Tensor(a!)",
+       op_as_strided, 0, BSM_ATEN_INPLACE),
+    OP("aten::unfold(Tensor(a) self, int dimension, int size, int step) -> "
+       "Tensor(a)",
+       op_unfold, 0, BSM_ATEN_VIEW),
+    OP("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) "
+       "-> "
+       "Tensor(a)",
+       op_diagonal, 0, BSM_ATEN_VIEW),
+    OP("aten::alias(Tensor(a) self) -> Tensor(a)", op_alias, 0, BSM_ATEN_VIEW),
+    OP("aten::detach(Tensor(a) self) -> Tensor(a)", op_alias, 0, BSM_ATEN_VIEW),
+    OP("aten::detach_(Tensor(a!) self) -> Tensor(a!)", op_alias, 0,
+       BSM_ATEN_INPLACE),
+    OP("aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]",
+       op_broadcast_tensors, 0, 0),
+    OP("aten::meshgrid(Tensor[] tensors) -> Tensor[]", op_meshgrid, 0, 0),
+    OP("aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]",
+       op_meshgrid, 1, 0),
 };
 BSM_ATEN_TABLE(view, rows);

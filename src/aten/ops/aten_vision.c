@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torchvision's own ops: nms, the pooling of regions, deformable convolution.
  */
+#include "aten/packed/aten_vision.h"
 #include "aten/nms.h"
 #include "aten/op_kit.h"
 #include "aten/regions.h"
@@ -299,31 +300,32 @@ static bsm_status op_deform_conv(OP_PARAMS) {
 }
 
 static const bsm_aten_op rows[] = {
-    {"torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> "
-     "Tensor",
-     op_nms, NMS, 0},
-    {"bessemer::padded_nms(Tensor dets, Tensor scores, float iou_threshold) -> "
-     "Tensor",
-     op_nms, PADDED_NMS, 0},
-    {"torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, "
-     "SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool "
-     "aligned) -> Tensor",
-     op_roi, ROI_ALIGN, 0},
-    {"torchvision::roi_pool(Tensor input, Tensor rois, float spatial_scale, "
-     "SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)",
-     op_roi, ROI_POOL, 0},
-    {"torchvision::ps_roi_align(Tensor input, Tensor rois, float "
-     "spatial_scale, SymInt pooled_height, SymInt pooled_width, int "
-     "sampling_ratio) -> (Tensor, Tensor)",
-     op_roi, PS_ROI_ALIGN, 0},
-    {"torchvision::ps_roi_pool(Tensor input, Tensor rois, float "
-     "spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, "
-     "Tensor)",
-     op_roi, PS_ROI_POOL, 0},
-    {"torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, "
-     "Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt "
-     "pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt "
-     "groups, SymInt offset_groups, bool use_mask) -> Tensor",
-     op_deform_conv, 0, 0},
+    OP("torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> "
+       "Tensor",
+       op_nms, NMS, 0),
+    OP("bessemer::padded_nms(Tensor dets, Tensor scores, float iou_threshold) "
+       "-> "
+       "Tensor",
+       op_nms, PADDED_NMS, 0),
+    OP("torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, "
+       "SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool "
+       "aligned) -> Tensor",
+       op_roi, ROI_ALIGN, 0),
+    OP("torchvision::roi_pool(Tensor input, Tensor rois, float spatial_scale, "
+       "SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)",
+       op_roi, ROI_POOL, 0),
+    OP("torchvision::ps_roi_align(Tensor input, Tensor rois, float "
+       "spatial_scale, SymInt pooled_height, SymInt pooled_width, int "
+       "sampling_ratio) -> (Tensor, Tensor)",
+       op_roi, PS_ROI_ALIGN, 0),
+    OP("torchvision::ps_roi_pool(Tensor input, Tensor rois, float "
+       "spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, "
+       "Tensor)",
+       op_roi, PS_ROI_POOL, 0),
+    OP("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, "
+       "Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt "
+       "pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt "
+       "groups, SymInt offset_groups, bool use_mask) -> Tensor",
+       op_deform_conv, 0, 0),
 };
 BSM_ATEN_TABLE_CALLING(vision, rows, &bsm_aten_ops_sort);

@@ -90,12 +90,14 @@ static const char *refusal_of(const bsm_fallback_rules *rules,
 static bsm_status unknown_op(const bsm_fallback_rules *rules, const char *given,
                              const bsm_schema *const *overloads, size_t count) {
   bsm_near_names near = {.given = bsm_str_of(given)};
+  bsm_schema_text room;
   for (size_t i = 0; i < count; i++) {
     bsm_near_names_offer(&near, bsm_str_of(overloads[i]->qualified));
   }
   for (size_t i = 0; !count && i < bsm_aten_library_count(rules->aten); i++) {
-    const char *schema = bsm_aten_library_at(rules->aten, i)->schema;
-    bsm_near_names_offer(&near, (bsm_str){schema, strcspn(schema, ".(")});
+    bsm_str name = bsm_aten_name(bsm_aten_library_at(rules->aten, i), &room);
+    name.len = strcspn(name.data, ".(");
+    bsm_near_names_offer(&near, name);
   }
   const char *text = bsm_near_names_text(&near, rules->arena);
   BSM_TRY_ALLOC(text);

@@ -193,7 +193,8 @@ static bsm_status list_built_in(bsm_operator_list *owner,
     item->has_evaluator = true;
   }
   for (size_t i = 0; i < bsm_aten_library_count(aten); i++) {
-    const char *schema = bsm_aten_library_at(aten, i)->schema;
+    bsm_schema_text room;
+    const char *schema = bsm_aten_schema(bsm_aten_library_at(aten, i), &room);
     BSM_TRY(find_item(owner, name_of_schema(schema), schema, &item));
     item->has_reference = true;
   }

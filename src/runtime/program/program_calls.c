@@ -20,7 +20,8 @@ static bool makes_values(const bsm_aten_op *op) {
   const uint32_t other = BSM_ATEN_INPLACE | BSM_ATEN_VIEW | BSM_ATEN_RANDOM |
                          BSM_ATEN_MAY_DRAW | BSM_ATEN_EFFECT |
                          BSM_ATEN_PASSES_ON;
-  const char *results = strstr(op->schema, "->");
+  bsm_schema_text room;
+  const char *results = strstr(bsm_aten_schema(op, &room), "->");
   return !(op->flags & other) && results && !strstr(results, "(a");
 }
 

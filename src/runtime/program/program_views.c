@@ -24,7 +24,8 @@ static bool is_away(const bsm_tensor *t) {
 }
 
 static bool returns_tensors(const bsm_aten_op *op) {
-  const char *results = strstr(op->schema, "->");
+  bsm_schema_text room;
+  const char *results = strstr(bsm_aten_schema(op, &room), "->");
   return !results || strstr(results, "Tensor") || strstr(results, "t(");
 }
 

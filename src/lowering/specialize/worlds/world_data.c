@@ -69,9 +69,11 @@ static bool given_dims(const bsm_aten_op *op, const bsm_ivalue *args, size_t n,
                        bsm_dims *out) {
   static const char *const names[] = {"aten::full(", "aten::ones(",
                                       "aten::zeros(", "aten::empty."};
+  bsm_schema_text room;
+  const char *schema = bsm_aten_schema(op, &room);
   bool found = false;
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-    found = found || strncmp(op->schema, names[i], strlen(names[i])) == 0;
+    found = found || strncmp(schema, names[i], strlen(names[i])) == 0;
   }
   if (!found || !n || args[0].tag != BSM_IVALUE_LIST ||
       args[0].u.list->len > BSM_MAX_RANK) {
