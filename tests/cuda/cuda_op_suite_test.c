@@ -100,6 +100,7 @@ static void compositions(void **state) {
       {Q "dequantize_per_channel_group", false, false, 16},
       {Q "choose_qparams_per_token", false, false, 4},
       {Q "choose_qparams_per_token_asymmetric", false, false, 4},
+      {Q "choose_qparams_symmetric.tensor", false, false, 8},
       {"aten::_int_mm", false, false, 0},
       {"aten::_weight_int8pack_mm", false, false, 0},
       {"aten::_addmm_activation", false, false, 8},

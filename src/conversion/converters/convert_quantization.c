@@ -206,10 +206,28 @@ static bsm_itensor *extreme(bsm_conversion_ctx *ctx, bsm_itensor *x,
                          operation);
 }
 
-/* choose_qparams.tensor(input, quant_min, quant_max, eps, dtype) */
+/* The zero point that makes the least number `low`. */
+static bsm_itensor *zero_for(bsm_conversion_ctx *ctx, bsm_itensor *least,
+                             bsm_itensor *scale, double low, double high) {
+  const bsm_dtype f32 = BSM_DTYPE_FLOAT;
+  bsm_itensor *zero = bsm_emit_unary(
+      ctx, bsm_emit_binary(ctx, least, scale, BSM_ELEMENT_WISE_DIV),
+      BSM_UNARY_ROUND);
+  zero = bsm_emit_binary(ctx, bsm_emit_scalar(ctx, f32, low), zero,
+                         BSM_ELEMENT_WISE_SUB);
+  zero = bsm_emit_binary(ctx, zero, bsm_emit_scalar(ctx, f32, low),
+                         BSM_ELEMENT_WISE_MAX);
+  return bsm_emit_binary(ctx, zero, bsm_emit_scalar(ctx, f32, high),
+                         BSM_ELEMENT_WISE_MIN);
+}
+
+/* choose_qparams.tensor(input, quant_min, quant_max, eps, dtype), and
+ * (`variant` 1) choose_qparams_symmetric.tensor, whose range is as far on both
+ * sides of a zero point that the dtype tells. */
 static bsm_status convert_choose(bsm_conversion_ctx *ctx, const bsm_node *node,
                                  const bsm_args *args) {
-  enum { INPUT, LOW, HIGH, EPS };
+  enum { INPUT, LOW, HIGH, EPS, DTYPE };
+  const bool symmetric = bsm_args_variant(args) != 0;
   const bsm_dtype f32 = BSM_DTYPE_FLOAT;
   const bsm_dims one = {1, {1}};
   bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, INPUT);
@@ -228,20 +246,20 @@ static bsm_status convert_choose(bsm_conversion_ctx *ctx, const bsm_node *node,
   x = bsm_emit_cast(ctx, x, f32);
   bsm_itensor *least = extreme(ctx, x, BSM_REDUCE_MIN, BSM_ELEMENT_WISE_MIN);
   bsm_itensor *most = extreme(ctx, x, BSM_REDUCE_MAX, BSM_ELEMENT_WISE_MAX);
-  bsm_itensor *scale = bsm_emit_binary(ctx, most, least, BSM_ELEMENT_WISE_SUB);
-  scale = bsm_emit_binary(ctx, scale, bsm_emit_scalar(ctx, f32, high - low),
-                          BSM_ELEMENT_WISE_DIV);
+  bsm_itensor *range =
+      symmetric
+          ? bsm_emit_binary(ctx, bsm_emit_unary(ctx, least, BSM_UNARY_NEG),
+                            most, BSM_ELEMENT_WISE_MAX)
+          : bsm_emit_binary(ctx, most, least, BSM_ELEMENT_WISE_SUB);
+  const double steps = symmetric ? (high - low) / 2 : high - low;
+  bsm_itensor *scale = bsm_emit_binary(
+      ctx, range, bsm_emit_scalar(ctx, f32, steps), BSM_ELEMENT_WISE_DIV);
   scale = bsm_emit_binary(ctx, scale, bsm_emit_scalar(ctx, f32, eps),
                           BSM_ELEMENT_WISE_MAX);
-  bsm_itensor *zero = bsm_emit_unary(
-      ctx, bsm_emit_binary(ctx, least, scale, BSM_ELEMENT_WISE_DIV),
-      BSM_UNARY_ROUND);
-  zero = bsm_emit_binary(ctx, bsm_emit_scalar(ctx, f32, low), zero,
-                         BSM_ELEMENT_WISE_SUB);
-  zero = bsm_emit_binary(ctx, zero, bsm_emit_scalar(ctx, f32, low),
-                         BSM_ELEMENT_WISE_MAX);
-  zero = bsm_emit_binary(ctx, zero, bsm_emit_scalar(ctx, f32, high),
-                         BSM_ELEMENT_WISE_MIN);
+  const bool positive =
+      bsm_arg_dtype_or(args, DTYPE, BSM_DTYPE_INT8) == BSM_DTYPE_UINT8;
+  bsm_itensor *zero = symmetric ? bsm_emit_scalar(ctx, f32, positive ? 128 : 0)
+                                : zero_for(ctx, least, scale, low, high);
   scale =
       bsm_emit_reshape(ctx, bsm_emit_cast(ctx, scale, BSM_DTYPE_DOUBLE), one);
   zero = bsm_emit_reshape(ctx, bsm_emit_cast(ctx, zero, BSM_DTYPE_INT64), one);
@@ -291,6 +309,9 @@ static const bsm_conversion_pattern patterns[] = {
      convert_dequantize, PER_CHANNEL},
     {Q "choose_qparams.tensor(Tensor input, int quant_min, int quant_max, "
        "float eps, ScalarType dtype) -> (Tensor, Tensor)",
-     convert_choose, PER_TENSOR},
+     convert_choose, 0},
+    {Q "choose_qparams_symmetric.tensor(Tensor input, int quant_min, int "
+       "quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)",
+     convert_choose, 1},
 };
 BSM_CONVERTER_TABLE(quantization, patterns);

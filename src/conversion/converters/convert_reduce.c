@@ -476,6 +476,34 @@ static bsm_status convert_nansum(bsm_conversion_ctx *ctx, const bsm_node *node,
                       bsm_arg_unwrap_to_bool(args, KEEPDIM)));
 }
 
+/* nanmean: of what is no NaN; of nothing it is one. */
+static bsm_status convert_nanmean(bsm_conversion_ctx *ctx, const bsm_node *node,
+                                  const bsm_args *args) {
+  enum { SELF, DIM, KEEPDIM, DTYPE };
+  uint32_t axes;
+  bsm_itensor *x = bsm_arg_itensor_or_freeze(ctx, args, SELF);
+  const bool keep = bsm_arg_unwrap_to_bool(args, KEEPDIM);
+  if (!axes_of(ctx, args, DIM, x, &axes)) return bsm_ctx_take_error(ctx);
+  BSM_CHECK(bsm_dtype_is_floating(x->dtype),
+            "nanmean(): expected input to have floating point dtype");
+  const bsm_dtype dtype = bsm_arg_dtype_or(args, DTYPE, x->dtype);
+  BSM_CHECK(bsm_dtype_is_floating(dtype), "nanmean to %s",
+            bsm_dtype_name(dtype));
+  /* 16 bits would not count far. */
+  x = bsm_emit_cast(ctx, x, dtype);
+  if (bsm_dtype_size(dtype) < 4) x = bsm_emit_cast(ctx, x, BSM_DTYPE_FLOAT);
+  if (!x) return bsm_ctx_take_error(ctx);
+  bsm_itensor *none = bsm_emit_unary(ctx, x, BSM_UNARY_ISNAN);
+  bsm_itensor *zero = bsm_emit_scalar(ctx, x->dtype, 0);
+  bsm_itensor *sum = bsm_emit_reduce(ctx, bsm_emit_select(ctx, none, zero, x),
+                                     BSM_REDUCE_SUM, axes, keep);
+  bsm_itensor *count = bsm_emit_reduce(
+      ctx, bsm_emit_select(ctx, none, zero, bsm_emit_scalar(ctx, x->dtype, 1)),
+      BSM_REDUCE_SUM, axes, keep);
+  bsm_itensor *out = bsm_emit_binary(ctx, sum, count, BSM_ELEMENT_WISE_DIV);
+  return bsm_emit_output(ctx, node, 0, bsm_emit_cast(ctx, out, dtype));
+}
+
 static bsm_status convert_count_nonzero(bsm_conversion_ctx *ctx,
                                         const bsm_node *node,
                                         const bsm_args *args) {
@@ -641,6 +669,9 @@ static const bsm_conversion_pattern patterns[] = {
     {"aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
      "ScalarType? dtype=None) -> Tensor",
      convert_nansum, 0},
+    {"aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
+     "ScalarType? dtype=None) -> Tensor",
+     convert_nanmean, 0},
     {"aten::count_nonzero(Tensor self, int? dim=None) -> Tensor",
      convert_count_nonzero, 0},
     {"aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
