@@ -194,12 +194,24 @@ bsm_status bsm_build_regions(bsm_emitter *e, const bsm_layer *layer) {
   return emit_simple(e, layer, BSM_STEP_REGIONS, inputs, 2, &params);
 }
 
+/* What is expanded stays so: a copy may be many times as large as all that is
+ * gathered from it. */
+static bsm_status gathered(bsm_emitter *e, const bsm_itensor *t,
+                           uint32_t *out) {
+  *out = bsm_build_value(e, t);
+  const bsm_layout *layout = &bsm_build_tensor_at(e, *out)->layout;
+  for (int32_t i = 0; i < layout->dims.rank; i++) {
+    if (layout->strides[i] == 0 && layout->dims.d[i] > 1) return BSM_OK;
+  }
+  return bsm_build_as_contiguous(e, t, out);
+}
+
 bsm_status bsm_build_gather(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_gather params = {(int32_t)layer->p.gather.mode,
                                   layer->p.gather.axis};
   uint32_t inputs[2];
-  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[0], &inputs[0]));
-  BSM_TRY(bsm_build_as_contiguous(e, layer->inputs.items[1], &inputs[1]));
+  BSM_TRY(gathered(e, layer->inputs.items[0], &inputs[0]));
+  BSM_TRY(gathered(e, layer->inputs.items[1], &inputs[1]));
   return emit_simple(e, layer, BSM_STEP_GATHER, inputs, 2, &params);
 }
 

@@ -593,6 +593,27 @@ static void test_strides_that_overflow(void **state) {
   bsm_status_free(status);
 }
 
+/* Neighbours of points: x[idx[i][j]] from x and idx that are expanded. */
+static void test_gathers_read_what_is_expanded(void **state) {
+  (void)state;
+  static const int64_t near[12] = {5, 0, 3, -1, 2, 2, 1, 4, -6, 0, 5, 3};
+  const bsm_weights weights = {BSM_DTYPE_INT64, near, 12};
+  bsm_itensor *x = bsm_network_add_input(net, "x", BSM_DTYPE_FLOAT,
+                                         (bsm_dims){3, {1, 6, 5}});
+  bsm_itensor *places = output_of(
+      bsm_network_add_constant(net, (bsm_dims){3, {4, 3, 1}}, &weights));
+  x = output_of(bsm_network_add_expand(net, x, (bsm_dims){3, {4, 6, 5}}));
+  places =
+      output_of(bsm_network_add_expand(net, places, (bsm_dims){3, {4, 3, 5}}));
+  const bsm_plan *plan = run(
+      output_of(bsm_network_add_gather(net, x, places, BSM_GATHER_ELEMENT, 1)));
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 0);
+  for (int i = 0; i < 60; i++) {
+    const int64_t row = near[i / 5] + (near[i / 5] < 0 ? 6 : 0);
+    assert_true(out[i] == in[row * 5 + i % 5]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_channels_join_in_place, set_up,
@@ -628,6 +649,8 @@ int main(void) {
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_outputs_that_are_copies, set_up,
                                       tear_down),
+      cmocka_unit_test_setup_teardown(test_gathers_read_what_is_expanded,
+                                      set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_an_empty_input, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_strides_that_overflow, set_up,
                                       tear_down),

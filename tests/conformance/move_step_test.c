@@ -321,6 +321,12 @@ static void fill_indices(harness *h, harness_rng *r, int64_t size) {
   }
 }
 
+static void expand_some(harness_rng *r, bsm_dims d, int64_t *s) {
+  for (int32_t i = 0; i < d.rank; i++) {
+    if (rng_range(r, 0, 1)) s[i] = 0;
+  }
+}
+
 static void test_gather(void **state) {
   harness_rng r = {43};
   (void)state;
@@ -363,9 +369,11 @@ static void test_gather(void **state) {
       for (int32_t k = depth; k < d.rank; k++) out.d[out.rank++] = d.d[k];
     }
     permuted_strides(&r, d, s);
+    if (i % 4 == 1) expand_some(&r, d, s);
     add_input(&h, i % 5 ? BSM_DTYPE_FLOAT : BSM_DTYPE_INT64, d, s);
     random_bytes(&h, &r);
     permuted_strides(&r, z, s);
+    if (i % 4 > 1) expand_some(&r, z, s);
     add_input(&h, i % 2 ? BSM_DTYPE_INT64 : BSM_DTYPE_INT32, z, s);
     fill_indices(&h, &r, size);
     permuted_strides(&r, out, s);

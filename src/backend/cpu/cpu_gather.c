@@ -25,8 +25,9 @@ typedef struct gather {
   int64_t tuple_count, tuple_length, tuple_stride;
   int64_t size[BSM_MAX_RANK], stride[BSM_MAX_RANK]; /* indexed dims of data */
   bool single; /* slices of one element, and indices of one dimension */
-  /* Elements: 0: output, 1: data without the axis, 2: indices. */
-  bsm_cpu_space elements;
+  /* Elements: 0: output, 1: data without the axis, 2: indices. And the indices
+   * alone, each of those that are repeated once. */
+  bsm_cpu_space elements, alone;
 } gather;
 
 /* ---- prepare ---- */
@@ -82,6 +83,13 @@ static void prepare_elements(gather *g, const bsm_plan_tensor *x,
   }
   g->size[0] = x->dims.d[g->axis];
   g->stride[0] = x->strides[g->axis];
+  g->alone.operands = 1;
+  g->alone.rank = s->rank;
+  for (int32_t d = 0; d < s->rank; d++) {
+    g->alone.dims[d] = i->strides[d] == 0 ? 1 : i->dims.d[d];
+    g->alone.strides[0][d] = i->strides[d];
+  }
+  bsm_cpu_space_reduce(&g->alone, true);
   bsm_cpu_space_reduce(s, true);
 }
 
@@ -262,7 +270,7 @@ static void slices_unit(void *arg, int64_t unit, int slot) {
 /* Whether any of n indices, not more than CHUNK, are outside. */
 static bool are_outside(const gather *g, const char *indices, int64_t offset,
                         int64_t n) {
-  const int64_t stride = g->elements.strides[2][g->elements.rank - 1];
+  const int64_t stride = g->alone.strides[0][g->alone.rank - 1];
   int64_t place[CHUNK];
   if (g->index_dtype == BSM_DTYPE_INT64 && stride == 1) {
     return !bsm_k_are_inside((const int64_t *)(const void *)indices + offset, n,
@@ -273,15 +281,15 @@ static bool are_outside(const gather *g, const char *indices, int64_t offset,
 
 static bsm_status check_elements(const work *w) {
   const gather *g = w->g;
-  const bsm_cpu_space *s = &g->elements;
-  const int64_t stride = s->strides[2][s->rank - 1], size = g->size[0];
+  const bsm_cpu_space *s = &g->alone;
+  const int64_t stride = s->strides[0][s->rank - 1], size = g->size[0];
   bsm_cpu_cursor c;
   bsm_cpu_seek(s, 0, &c);
   for (int64_t i = 0; i < s->count;) {
     const int64_t n = bsm_cpu_min(CHUNK, bsm_cpu_row_left(s, &c));
-    const bool bad = size == 0 || are_outside(g, w->indices, c.offset[2], n);
+    const bool bad = size == 0 || are_outside(g, w->indices, c.offset[0], n);
     for (int64_t j = 0; bad && j < n; j++) {
-      const int64_t k = load_index(g, w->indices, c.offset[2] + j * stride);
+      const int64_t k = load_index(g, w->indices, c.offset[0] + j * stride);
       if (place_of(k, size) < 0) return bad_index(k, size);
     }
     bsm_cpu_advance(s, &c, n);
@@ -308,15 +316,24 @@ static void elements_unit(void *arg, int64_t unit, int slot) {
   const bool direct = g->index_dtype == BSM_DTYPE_INT64 && g->stride[0] == 1 &&
                       s->strides[0][last] == 1 && s->strides[1][last] == 0 &&
                       s->strides[2][last] == 1 && bsm_k_takes(g->element);
+  const bool one = s->strides[2][last] == 0; /* index of all in a row */
   int64_t place[CHUNK];
   bsm_cpu_cursor c;
   (void)slot;
   bsm_cpu_seek(s, unit * UNIT, &c);
   for (int64_t i = unit * UNIT; i < end;) {
     const int64_t left = bsm_cpu_min(end - i, bsm_cpu_row_left(s, &c));
-    const int64_t n = bsm_cpu_min(CHUNK, left);
+    const int64_t n = one ? left : bsm_cpu_min(CHUNK, left);
     const char *x = w->x + c.offset[1] * g->element;
     char *y = w->y + c.offset[0] * g->element;
+    if (one) {
+      places_of(g, w->indices, c.offset[2], 0, 1, place);
+      bsm_cpu_copy_row(g->element, x + place[0] * g->element,
+                       s->strides[1][last], y, s->strides[0][last], n);
+      bsm_cpu_advance(s, &c, n);
+      i += n;
+      continue;
+    }
     if (direct) {
       bsm_k_take_at(g->element, x,
                     (const int64_t *)(const void *)w->indices + c.offset[2], n,
