@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "backend/cpu/kernels/sample/sample_f32.h"
+#include "backend/cpu/kernels/simd/unroll.h"
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
@@ -106,8 +107,9 @@ static void find_taps(const bsm_k_sample_args *a, vf g, int64_t n, int64_t p,
 
 static void find_axis(const bsm_k_sample_args *a, int32_t axis,
                       axis_taps *out) {
-  float coordinate[PLACES] = {0};
+  float coordinate[PLACES];
   const float *g = a->grid + (a->axes - 1 - axis);
+  vf_store(coordinate + (a->count - 1) / VF_W * VF_W, vf_zero());
   for (int64_t p = 0; p < a->count; p++) coordinate[p] = g[p * a->axes];
   for (int64_t p = 0; p < a->count; p += VF_W) {
     find_taps(a, vf_load(coordinate + p), a->size[axis], p, out);
@@ -115,8 +117,10 @@ static void find_axis(const bsm_k_sample_args *a, int32_t axis,
 }
 
 /* Those of place p that are inside. */
-static int inner_taps(const bsm_k_sample_args *a, int32_t axis, int taps,
-                      const axis_taps *all, int64_t p, tap *out) {
+static __attribute__((noinline)) int inner_taps(const bsm_k_sample_args *a,
+                                                int32_t axis, int taps,
+                                                const axis_taps *all, int64_t p,
+                                                tap *out) {
   int count = 0;
   for (int i = 0; i < taps; i++) {
     const int32_t index = all->index[i][p];
@@ -171,6 +175,12 @@ static int is_nowhere(const bsm_k_sample_args *a, int taps,
   return sum != sum;
 }
 
+VF_INLINE void store_channels(float *y, vf sum, int64_t n) {
+  float rest[VF_W]; /* stores by masks are slow for few channels */
+  vf_store(rest, sum);
+  for (int64_t i = 0; i < n; i++) y[i] = rest[i];
+}
+
 static void sum_place(const bsm_k_sample_args *a, int taps,
                       const axis_taps *all, int64_t p) {
   tap rows[MAX_ROWS], columns[MAX_TAPS];
@@ -184,13 +194,60 @@ static void sum_place(const bsm_k_sample_args *a, int taps,
     return;
   }
   for (; c + VF_W <= a->channels; c += VF_W) {
-    vf_store(y + c, sum_taps(a->x + c, rows, row_count, columns, column_count,
-                             VF_W));
+    vf_store(y + c,
+             sum_taps(a->x + c, rows, row_count, columns, column_count, VF_W));
   }
   if (c == a->channels) return;
   const int64_t n = a->channels - c;
-  vf_store_n(y + c,
-             sum_taps(a->x + c, rows, row_count, columns, column_count, n), n);
+  store_channels(
+      y + c, sum_taps(a->x + c, rows, row_count, columns, column_count, n), n);
+}
+
+/* Whether an index is inside, as a mask of bits. */
+VF_INLINE int64_t if_inside(int64_t index, int64_t size) {
+  return -(int64_t)(index >= 0 && index < size);
+}
+
+/* Two taps of two axes, as sum_place sums them. Less than a vector of channels
+ * needs no branches: of pixels that are outside none are loaded. */
+static void sum_four(const bsm_k_sample_args *a, const axis_taps *all,
+                     int64_t p) {
+  /* Of each axis the first; the second that is inside is the next one. */
+  const int64_t row = all[0].index[0][p], column = all[1].index[0][p];
+  const int64_t down = a->stride[0], right = a->stride[1];
+  const int64_t in[2] = {if_inside(row, a->size[0]),
+                         if_inside(all[0].index[1][p], a->size[0])};
+  const int64_t left = if_inside(column, a->size[1]);
+  const int64_t next = if_inside(all[1].index[1][p], a->size[1]);
+  if (a->channels >= VF_W && !(in[0] & in[1] & left & next)) {
+    sum_place(a, 2, all, p);
+    return;
+  }
+  const vf w0 = vf_set(all[1].weight[0][p]), w1 = vf_set(all[1].weight[1][p]);
+  const float *x = a->x + row * down + column * right;
+  float *y = a->y + a->y_at[p];
+  for (int64_t c = 0; c < a->channels; c += VF_W) {
+    const int64_t n = a->channels - c;
+    vf sum = vf_zero();
+    UNROLL for (int r = 0; r < 2; r++) {
+      const float *at = x + r * down + c;
+      vf v0, v1;
+      if (n >= VF_W) {
+        v0 = vf_load(at);
+        v1 = vf_load(at + right);
+      } else {
+        v0 = vf_load_n(at, n & in[r] & left);
+        v1 = vf_load_n(at + right, n & in[r] & next);
+      }
+      const vf line = vf_fma(v1, w1, vf_fma(v0, w0, vf_zero()));
+      sum = vf_fma(line, vf_set(all[0].weight[r][p]), sum);
+    }
+    if (n >= VF_W) {
+      vf_store(y + c, sum);
+    } else {
+      store_channels(y + c, sum, n);
+    }
+  }
 }
 
 static void places(const bsm_k_sample_args *a) {
@@ -199,7 +256,14 @@ static void places(const bsm_k_sample_args *a) {
                    : a->mode == BSM_K_SAMPLE_LINEAR ? 2
                                                     : 1;
   for (int32_t i = 0; i < a->axes; i++) find_axis(a, i, &all[i]);
-  for (int64_t p = 0; p < a->count; p++) sum_place(a, taps, all, p);
+  const int four = taps == 2 && a->axes == 2;
+  for (int64_t p = 0; p < a->count; p++) {
+    if (four) {
+      sum_four(a, all, p);
+    } else {
+      sum_place(a, taps, all, p);
+    }
+  }
 }
 
 const bsm_k_sample PASTE(bsm_k_sample_, BSM_K_SUFFIX) = {
