@@ -26,6 +26,18 @@ static bsm_dims batch_of(bsm_dims out, bsm_dims own) {
   return dims;
 }
 
+/* Whether elements of a matrix overlap: it is expanded, or windows slide. */
+static bool shares_places(const bsm_layout *layout) {
+  int64_t reach = 0, count = 1;
+  for (int32_t i = layout->dims.rank - 2; i < layout->dims.rank; i++) {
+    const int64_t size = layout->dims.d[i];
+    if (layout->strides[i] == 0 && size > 1) return true;
+    reach += (size - 1) * layout->strides[i];
+    count *= size;
+  }
+  return count > 0 && reach < count - 1;
+}
+
 /* Prepares q, k or v: broadcasts it to the leading dimensions of the output,
  * and splits the first. A matrix with overlapping elements is copied, because
  * the step packs k and v. */
@@ -34,12 +46,8 @@ static bsm_status operand(bsm_emitter *e, const bsm_layer *layer, size_t index,
   const bsm_itensor *t = layer->inputs.items[index];
   const bsm_dims y = layer->outputs.items[0]->dims;
   *out = bsm_build_value(e, t);
-  const bsm_layout *own = &bsm_build_tensor_at(e, *out)->layout;
-  for (int32_t i = t->dims.rank - 2; i < t->dims.rank; i++) {
-    if (own->strides[i] == 0 && t->dims.d[i] > 1) {
-      BSM_TRY(bsm_build_as_contiguous(e, t, out));
-      break;
-    }
+  if (shares_places(&bsm_build_tensor_at(e, *out)->layout)) {
+    BSM_TRY(bsm_build_as_contiguous(e, t, out));
   }
   bsm_layout layout = bsm_layout_broadcast(
       &bsm_build_tensor_at(e, *out)->layout, batch_of(y, t->dims));

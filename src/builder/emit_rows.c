@@ -206,10 +206,81 @@ static bsm_status gathered(bsm_emitter *e, const bsm_itensor *t,
   return bsm_build_as_contiguous(e, t, out);
 }
 
+/* The place that element `at` of constant indices names in an axis of `size`;
+ * -1: none. */
+static int64_t place_named(const bsm_build_tensor *t, const int64_t *indices,
+                           const int64_t *at, int64_t size) {
+  int64_t k = t->offset;
+  for (int32_t i = 0; i < t->layout.dims.rank; i++) {
+    k += at[i] * t->layout.strides[i];
+  }
+  const int64_t v = indices[k];
+  return v < -size || v >= size ? -1 : v < 0 ? v + size : v;
+}
+
+/* Whether a tensor has constant indices that walk through an axis of `size`
+ * evenly and forwards: the first, and the step of each of their dimensions. */
+static bool walks_evenly(const bsm_emitter *e, uint32_t id, int64_t size,
+                         int64_t *first, int64_t *steps) {
+  const bsm_build_tensor *t = bsm_build_tensor_at(e, id);
+  const bsm_dims dims = t->layout.dims;
+  bsm_raw_weights raw;
+  int64_t at[BSM_MAX_RANK] = {0};
+  if (t->dtype != BSM_DTYPE_INT64 || !bsm_build_constant_raw(e, id, &raw) ||
+      raw.dtype != BSM_DTYPE_INT64) {
+    return false;
+  }
+  for (int32_t i = 0; i < dims.rank; i++) {
+    if (dims.d[i] == 0) return false;
+  }
+  *first = place_named(t, raw.values, at, size);
+  for (int32_t i = 0; i < dims.rank; i++) {
+    at[i] = dims.d[i] > 1;
+    steps[i] = place_named(t, raw.values, at, size) - *first;
+    at[i] = 0;
+    if (steps[i] < 0) return false;
+  }
+  for (int32_t d = 0; d >= 0;) {
+    int64_t wanted = *first;
+    for (int32_t i = 0; i < dims.rank; i++) wanted += at[i] * steps[i];
+    if (wanted < 0 || place_named(t, raw.values, at, size) != wanted) {
+      return false;
+    }
+    for (d = dims.rank - 1; d >= 0 && ++at[d] == dims.d[d]; d--) at[d] = 0;
+  }
+  return true;
+}
+
+/* A view, where the indices are such: windows that slide, say. */
+static bsm_status view_gathered(bsm_emitter *e, const bsm_layer *layer,
+                                bool *done) {
+  const int32_t axis = layer->p.gather.axis;
+  const uint32_t id = bsm_build_value(e, layer->inputs.items[0]);
+  const bsm_itensor *index = layer->inputs.items[1];
+  const bsm_layout in = bsm_build_tensor_at(e, id)->layout;
+  const bsm_itensor *y = layer->outputs.items[0];
+  int64_t first = 0, steps[BSM_MAX_RANK] = {0};
+  *done = layer->p.gather.mode == BSM_GATHER_DEFAULT &&
+          walks_evenly(e, bsm_build_value(e, index), in.dims.d[axis], &first,
+                       steps);
+  if (!*done) return BSM_OK;
+  bsm_layout out = {.dims = y->dims};
+  for (int32_t i = 0; i < y->dims.rank; i++) {
+    const int32_t k = i - axis, rest = i - index->dims.rank + 1;
+    const bool walked = k >= 0 && k < index->dims.rank;
+    out.strides[i] =
+        walked ? steps[k] * in.strides[axis] : in.strides[k < 0 ? i : rest];
+  }
+  return bsm_build_view(e, id, out, first * in.strides[axis], &e->value[y->id]);
+}
+
 bsm_status bsm_build_gather(bsm_emitter *e, const bsm_layer *layer) {
   const bsm_step_gather params = {(int32_t)layer->p.gather.mode,
                                   layer->p.gather.axis};
   uint32_t inputs[2];
+  bool done;
+  BSM_TRY(view_gathered(e, layer, &done));
+  if (done) return BSM_OK;
   BSM_TRY(gathered(e, layer->inputs.items[0], &inputs[0]));
   BSM_TRY(gathered(e, layer->inputs.items[1], &inputs[1]));
   return emit_simple(e, layer, BSM_STEP_GATHER, inputs, 2, &params);

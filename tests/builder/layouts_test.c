@@ -614,6 +614,71 @@ static void test_gathers_read_what_is_expanded(void **state) {
   }
 }
 
+/* Windows of 8 that slide by 3: a view of the input, which a product reads.
+ * Indices that are not even are gathered. */
+static void test_windows_that_slide_are_a_view(void **state) {
+  (void)state;
+  int64_t index[5 * 8], other[4] = {0, 2, 3, 4};
+  for (int i = 0; i < 40; i++) index[i] = i / 8 * 3 + i % 8 - 20;
+  const bsm_weights weights = {BSM_DTYPE_INT64, index, 40};
+  const bsm_weights uneven = {BSM_DTYPE_INT64, other, 4};
+  bsm_itensor *x =
+      bsm_network_add_input(net, "x", BSM_DTYPE_FLOAT, (bsm_dims){2, {2, 20}});
+  bsm_itensor *places =
+      output_of(bsm_network_add_constant(net, (bsm_dims){2, {5, 8}}, &weights));
+  bsm_itensor *windows =
+      output_of(bsm_network_add_gather(net, x, places, BSM_GATHER_DEFAULT, 1));
+  bsm_itensor *y = output_of(bsm_network_add_matrix_multiply(
+      net, windows, BSM_MATRIX_NONE, windows, BSM_MATRIX_TRANSPOSE));
+  places =
+      output_of(bsm_network_add_constant(net, (bsm_dims){1, {4}}, &uneven));
+  const bsm_plan *plan = run(
+      output_of(bsm_network_add_gather(net, y, places, BSM_GATHER_DEFAULT, 2)));
+  assert_int_equal(count_steps(plan, BSM_STEP_GATHER), 1);
+  assert_int_equal(count_steps(plan, BSM_STEP_COPY), 0);
+  for (int i = 0; i < 40; i++) {
+    const float *a = in + i / 20 * 20 + i / 4 % 5 * 3;
+    const float *b = in + i / 20 * 20 + other[i % 4] * 3;
+    float sum = 0;
+    for (int k = 0; k < 8; k++) sum += a[k] * b[k];
+    assert_true(out[i] == sum);
+  }
+}
+
+/* Attention packs its keys and values: those that overlap are copied. */
+static void test_attention_to_windows_that_slide(void **state) {
+  (void)state;
+  int64_t index[3 * 8];
+  for (int i = 0; i < 24; i++) index[i] = i / 8 * 4 + i % 8;
+  const bsm_weights weights = {BSM_DTYPE_INT64, index, 24};
+  bsm_itensor *x =
+      bsm_network_add_input(net, "x", BSM_DTYPE_FLOAT, (bsm_dims){2, {2, 16}});
+  bsm_itensor *q = bsm_network_add_input(net, "q", BSM_DTYPE_FLOAT,
+                                         (bsm_dims){3, {2, 3, 8}});
+  bsm_itensor *places =
+      output_of(bsm_network_add_constant(net, (bsm_dims){2, {3, 8}}, &weights));
+  bsm_itensor *windows =
+      output_of(bsm_network_add_gather(net, x, places, BSM_GATHER_DEFAULT, 1));
+  bsm_itensor *scores = output_of(bsm_network_add_matrix_multiply(
+      net, q, BSM_MATRIX_NONE, windows, BSM_MATRIX_TRANSPOSE));
+  for (int i = 0; i < 48; i++) in[i] = (float)(i * 7 % 11 - 5) / 8;
+  const bsm_plan *plan = run(output_of(bsm_network_add_matrix_multiply(
+      net, output_of(bsm_network_add_softmax(net, scores, 2, false)),
+      BSM_MATRIX_NONE, windows, BSM_MATRIX_NONE)));
+  assert_int_equal(count_steps(plan, BSM_STEP_ATTENTION), 1);
+  for (int i = 0; i < 48; i++) {
+    const float *v = in + i / 24 * 16, *row = in + i / 8 * 8;
+    double sum = 0, total = 0;
+    for (int j = 0; j < 3; j++) {
+      double score = 0;
+      for (int k = 0; k < 8; k++) score += row[k] * v[j * 4 + k];
+      total += exp(score);
+      sum += exp(score) * v[j * 4 + i % 8];
+    }
+    assert_true(fabs(out[i] - sum / total) < 1e-6);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_channels_join_in_place, set_up,
@@ -650,6 +715,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_outputs_that_are_copies, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_gathers_read_what_is_expanded,
+                                      set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_windows_that_slide_are_a_view,
+                                      set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_attention_to_windows_that_slide,
                                       set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_an_empty_input, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_strides_that_overflow, set_up,
