@@ -23,6 +23,7 @@ typedef struct shape {
   bsm_dtype narrow; /* of what is float; 0: it is float */
   bsm_activation_type activation;
   int least, greatest;
+  double end; /* where 0.75 is on the grid of the output; 0: anywhere */
 } shape;
 
 static int64_t out_size(const shape *s, int d) {
@@ -227,6 +228,10 @@ static void set_params(const shape *s, harness_rng *rng,
   p->residual_scale = 0.013;
   p->y_inverse = 37.25;
   p->y_zero = rng_range(rng, 0, 255);
+  if (s->end > 0) {
+    p->y_zero /= 2;
+    p->y_inverse = (s->end - p->y_zero) / 0.75;
+  }
   p->least = s->least;
   p->greatest = s->greatest;
 }
@@ -421,6 +426,24 @@ static void test_groups(void **state) {
         .residual_is_float = i == 7,
         .activation = i == 2 ? BSM_ACTIVATION_SILU : BSM_ACTIVATION_RELU,
         .greatest = 255};
+    run_shape(&s, &rng);
+  }
+}
+
+/* Clamps in floats that end where bytes do, or almost. */
+static void test_ends(void **state) {
+  (void)state;
+  harness_rng rng = {103};
+  const double ends[] = {254.3, 254.5, 254.7, 255.4, 255.6};
+  for (int i = 0; i < 10; i++) {
+    const shape s = {.n = 5,
+                     .groups = 1,
+                     .ci = 8,
+                     .co = 40,
+                     .residual = i >= 5,
+                     .activation = BSM_ACTIVATION_CLIP,
+                     .end = ends[i % 5],
+                     POINTWISE};
     run_shape(&s, &rng);
   }
 }
@@ -917,6 +940,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_random),
       cmocka_unit_test(test_rows),
       cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_ends),
       cmocka_unit_test(test_extremes),
       cmocka_unit_test(test_winograd),
       cmocka_unit_test(test_small_weights),

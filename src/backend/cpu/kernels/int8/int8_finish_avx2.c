@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes of sums, a row of 32 columns at once. */
 #include <immintrin.h>
+#include <math.h>
 
 #include "backend/cpu/kernels/int8/int8.h"
 #include "backend/cpu/kernels/simd/unroll.h"
@@ -92,14 +93,15 @@ INLINE void finish_rows(const bsm_k_int8_finish *t, const factors *f,
   }
 }
 
-/* Clamps in floats are left out where those of bytes are the same. */
+/* Clamps in floats are left out where those of bytes are the same: what is
+ * beyond 254.9 becomes 255 without them. */
 void bsm_k_int8_finish_avx2(const bsm_k_int8_finish *t) {
   const bsm_k_int8_grid *g = &t->grid;
   const float least = (float)(g->least - g->zero);
   const float greatest = (float)(g->greatest - g->zero);
   const float low = t->lo * g->inverse, high = t->hi * g->inverse;
-  const bool clamps =
-      low > least || g->least > 0 || high < greatest || g->greatest < UINT8_MAX;
+  const bool clamps = rintf(low) > least || g->least > 0 ||
+                      rintf(high) < greatest || g->greatest < UINT8_MAX;
   const factors f = {.inverse = _mm256_set1_ps(g->inverse),
                      .low = _mm256_set1_ps(low > least ? low : least),
                      .high = _mm256_set1_ps(high < greatest ? high : greatest),
