@@ -174,24 +174,46 @@ static void check_level(uint32_t seed, int least, int most, int rows,
   assert_int_equal(bsm_cpu_int8_best_level(&m, rows, PANELS * 16).level, level);
 }
 
-/* Rows are centered for great weights, unless -128 is one of them; sums of
- * small weights are summed together; a matrix without columns has a level, too.
- */
+/* Bytes are masked for great weights; sums of small weights are summed
+ * together; a matrix without columns has a level, too. */
 static void test_levels(void **state) {
   (void)state;
   const bsm_cpu_int8_matrix none = {matrix, 0, 1, 8};
-  check_level(5, -127, 127, 12, BSM_K_INT8_CENTERED);
-  check_level(5, -127, 127, 1, BSM_K_INT8_CENTERED);
-  check_level(5, -128, 127, 12, 1);
+  check_level(5, -127, 127, 12, BSM_K_INT8_MASKED);
+  check_level(5, -127, 127, 1, BSM_K_INT8_MASKED);
+  check_level(5, -128, 127, 12, BSM_K_INT8_MASKED);
   check_level(6, -30, 30, 12, 2);
   check_level(6, -16, 16, 12, 4);
   check_level(6, -16, 16, 1, 4);
   assert_int_equal(bsm_cpu_int8_best_level(&none, 12, 16).level, 1);
 }
 
+/* Bytes with masks multiply the sizes of weights: what sums lack is a matter of
+ * the weights alone, and no pair exceeds 16 bits. */
+static void test_masks(void **state) {
+  (void)state;
+  bsm_arena arena;
+  bsm_cpu_int8_split split;
+  const bsm_cpu_int8_matrix m = {matrix, PANELS, TAPS, GROUPS};
+  bsm_arena_init(&arena, NULL);
+  fill(7, -128, 127);
+  assert_null(bsm_cpu_relieve_int8(&m, BSM_K_INT8_MASKED, &arena, &split));
+  assert_null(split.rest.pieces);
+  for (size_t i = 0; i < sizeof(matrix); i++) {
+    const int8_t *at = split.b + i / 64 * 128 + i % 64;
+    const int size = (uint8_t)at[0], w = matrix[i];
+    assert_in_range(size, 0, 128);
+    for (int x = 0; x < 256; x++) {
+      const int masked = (int8_t)(x ^ at[64]);
+      assert_int_equal(size * masked + BSM_K_INT8_LACK(w), w * x);
+    }
+  }
+  bsm_arena_destroy(&arena);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_splits),
-                                     cmocka_unit_test(test_relief),
-                                     cmocka_unit_test(test_levels)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_splits), cmocka_unit_test(test_relief),
+      cmocka_unit_test(test_masks), cmocka_unit_test(test_levels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

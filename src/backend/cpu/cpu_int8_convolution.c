@@ -83,10 +83,10 @@ typedef struct columns {
 } columns;
 
 static columns columns_of(const convolution *c) {
-  const int64_t depth = c->windows.depth;
   return c->together ? (columns){1, c->groups * c->co, c->together * c->co,
-                                 c->together * BSM_PANEL * depth}
-                     : (columns){c->groups, c->co, COLUMNS, COLUMNS * depth};
+                                 c->together * c->panel}
+                     : (columns){c->groups, c->co, COLUMNS,
+                                 COLUMNS / BSM_PANEL * c->panel};
 }
 
 /* Columns whose part of the kernel stays in the second-level cache, and rows in
@@ -153,6 +153,7 @@ static bsm_status init(const bsm_cpu_prepare *p, convolution *c) {
   if (narrow && c->co > 0 && !c->windows.copies) {
     c->together = BSM_PANEL / c->co + 1;
   }
+  c->panel = c->windows.depth * BSM_PANEL;
   c->width = c->together ? c->co : bsm_cpu_round_up(c->co, COLUMNS);
   return BSM_OK;
 }
@@ -166,24 +167,39 @@ static bsm_cpu_int8_matrix matrix_of(const convolution *c) {
       .groups = c->windows.depth / DEPTH / taps};
 }
 
-/* Adds to offsets what sums of centered rows lack. */
-static void add_centers(const bsm_cpu_int8_matrix *m, convolution *c) {
+/* Adds to an offset what sums of masked bytes lack; w: the first weight. */
+static void add_lack(const int8_t *w, int64_t n, int64_t stride,
+                     int32_t *offset) {
+  uint32_t sum = (uint32_t)*offset; /* modulo 2^32 */
+  for (int64_t k = 0; k < n; k++) {
+    sum += (uint32_t)BSM_K_INT8_LACK(w[k * stride]);
+  }
+  *offset = (int32_t)sum;
+}
+
+/* The same of bytes i of groups, each column's of a packed matrix. */
+static void add_lacks(const bsm_cpu_int8_matrix *m, convolution *c) {
   const int64_t panels = m->panels / c->groups, groups = m->taps * m->groups;
-  for (int64_t i = 0; i < c->groups * c->co; i++) {
-    const int64_t group = i / c->co, column = i % c->co;
+  for (int64_t i = 0; i < DEPTH * c->groups * c->co; i++) {
+    const int64_t group = i / DEPTH / c->co, column = i / DEPTH % c->co;
     const int8_t *b = m->b +
                       (group * panels + column / BSM_PANEL) * groups * GROUP +
                       column % BSM_PANEL * DEPTH;
-    int64_t sum = 0;
-    for (int64_t k = 0; k < groups * DEPTH; k++) {
-      sum += b[k / DEPTH * GROUP + k % DEPTH];
-    }
-    int32_t *offset = c->offset + group * c->width + column;
-    *offset = (int32_t)(uint32_t)(*offset + 128 * sum); /* modulo 2^32 */
+    add_lack(b + i % DEPTH, groups, GROUP,
+             c->offset + group * c->width + column);
   }
 }
 
-/* Sums of several groups in int16, centered rows, or Winograd's algorithm. */
+static void plan_depthwise(convolution *c) {
+  c->by_fours = c->product->depthwise && c->co >= COLUMNS &&
+                c->windows.taps <= BSM_K_INT8_MAX_TAPS;
+  for (int64_t i = 0; c->by_fours && c->product->split && i < c->co; i++) {
+    add_lack(c->kernel + i, c->windows.taps, bsm_cpu_round_up(c->co, BSM_PANEL),
+             c->offset + i);
+  }
+}
+
+/* Sums of several groups in int16, masked bytes, or Winograd's algorithm. */
 static bsm_status plan_levels(const bsm_cpu_prepare *p, convolution *c,
                               uint64_t *scratch) {
   const bsm_cpu_int8_matrix matrix = matrix_of(c);
@@ -191,12 +207,13 @@ static bsm_status plan_levels(const bsm_cpu_prepare *p, convolution *c,
       bsm_cpu_int8_best_level(&matrix, c->rows, c->co);
   BSM_TRY(bsm_cpu_int8_plan_winograd(p, level.time, c, scratch));
   if (c->winograd.kernels) return BSM_OK;
-  const bool centers = level.level == BSM_K_INT8_CENTERED;
   c->level = level.level;
   BSM_TRY(bsm_cpu_relieve_int8(&matrix, level.level, p->arena, &c->split));
-  if (centers) add_centers(&matrix, c);
-  c->arranges = centers || c->split.rest.pieces;
-  if (c->arranges) {
+  if (c->level == BSM_K_INT8_MASKED) {
+    add_lacks(&matrix, c);
+    c->panel *= 2;
+  }
+  if (c->split.rest.pieces) {
     *scratch += (uint64_t)((c->rows > 8 ? 32 : 16) * c->windows.depth);
   }
   return BSM_OK;
@@ -205,6 +222,7 @@ static bsm_status plan_levels(const bsm_cpu_prepare *p, convolution *c,
 /* Makes the kernel smaller where sums of the product saturate. */
 static bsm_status plan_sums(const bsm_cpu_prepare *p, convolution *c,
                             uint64_t *scratch) {
+  if (c->depthwise) plan_depthwise(c);
   if (c->depthwise || !c->product->split) return BSM_OK;
   if (c->product->levels) {
     BSM_TRY(plan_levels(p, c, scratch));
@@ -266,11 +284,10 @@ static void multiply_maps(const convolution *c, const uint8_t *const *a,
 static int32_t *multiply_depthwise(const convolution *c,
                                    const uint8_t *const *a, int64_t rows,
                                    int64_t column, int64_t n, int32_t *sums) {
-  const bool fits = c->product->depthwise && c->co >= COLUMNS &&
-                    c->windows.taps <= BSM_K_INT8_MAX_TAPS;
-  const int64_t first = fits ? column + n - COLUMNS : column;
+  const int64_t first = c->by_fours ? column + n - COLUMNS : column;
   multiply_maps(c, a, rows, first, column + n - first,
-                fits ? c->product->depthwise : c->kernels->depthwise, sums);
+                c->by_fours ? c->product->depthwise : c->kernels->depthwise,
+                sums);
   return sums + column - first;
 }
 
@@ -283,7 +300,7 @@ static bsm_k_int8_tile tile_of(const convolution *c, const uint8_t *const *a,
                            .rows = rows,
                            .taps = taps,
                            .groups = c->windows.depth / DEPTH / taps,
-                           .b_panel = c->windows.depth * BSM_PANEL,
+                           .b_panel = c->panel,
                            .level = c->level,
                            .arranged = (uint8_t *)(sums + 2 * ROWS * COLUMNS)};
 }
@@ -300,7 +317,7 @@ static void point_to_group(const convolution *c, int64_t group, int64_t column,
 }
 
 static void arrange(const convolution *c, bsm_k_int8_tile *t, int64_t group) {
-  if (!c->arranges) return;
+  if (!c->split.rest.pieces) return;
   point_to_group(c, group, 0, t);
   c->product->arrange(t);
 }

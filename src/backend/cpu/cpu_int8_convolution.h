@@ -34,16 +34,16 @@ typedef struct bsm_cpu_int8_convolution {
   bsm_cpu_byte_windows windows;
   bsm_cpu_rows y_rows, residual_rows; /* pixels */
   bool has_residual, residual_is_float, y_is_float;
-  bool depthwise;
-  bool is_tame; /* for `finish_bytes` of the kernels */
+  bool depthwise, by_fours; /* the kernel of the product */
+  bool is_tame;             /* for `finish_bytes` of the kernels */
   int64_t rows, groups, ci, co;
   /* Groups of few maps whose results are made at once, of sums that lie side by
    * side; 0: each group is computed by itself. */
   int64_t together;
   const int8_t *kernel;
+  int64_t panel;            /* bytes of the kernel */
   bsm_cpu_int8_split split; /* what is smaller, where the product needs that */
   int32_t level;            /* of sums in int16, where the product has levels */
-  bool arranges;            /* tiles, before they are multiplied */
   int64_t width;            /* columns of a group, of which `co` are maps */
   const float *scale, *bias; /* [groups][width] */
   int32_t *offset;

@@ -28,7 +28,8 @@ typedef struct bsm_cpu_int8_level {
 bsm_cpu_int8_level bsm_cpu_int8_best_level(const bsm_cpu_int8_matrix *matrix,
                                            int64_t rows, int64_t maps);
 
-/* The matrix for sums of a level: the same where nothing is taken out. */
+/* The matrix for sums of a level: the same where nothing is taken out; twice as
+ * large with masks. */
 bsm_status bsm_cpu_relieve_int8(const bsm_cpu_int8_matrix *matrix,
                                 int32_t level, bsm_arena *arena,
                                 bsm_cpu_int8_split *out);

@@ -56,14 +56,19 @@ typedef struct bsm_k_int8_tile {
   int32_t *sums;           /* [rows][BSM_K_INT8_MAX_COLUMNS] */
   bsm_k_int8_rest rest;    /* from the first panel's units on; `split` only */
   int32_t level;           /* with `levels` only */
-  /* With `levels` only: what `arrange` has made of the rows of A, for all
+  /* With pieces only: what `arrange` has made of the rows of A, for all
    * columns. 64 * groups * taps * (rows > 8 ? 2 : 1) bytes are enough. */
   uint8_t *arranged;
 } bsm_k_int8_tile;
 
-/* A level at which all weights but -128 are safe: bytes of A are less by 128,
- * so that sums are without what 128 of each adds to them. */
-#define BSM_K_INT8_CENTERED 0
+/* A level at which all weights are safe: groups of B are the sizes of weights
+ * as uint8, and 64 bytes of masks behind them. Of bytes of A that have been
+ * xored with these, as int8, sums are made. A mask is 0x80 for a weight that is
+ * not negative, which takes 128 off the byte, and else 0x7f, which takes the
+ * byte off 127: offsets hold what sums lack. */
+#define BSM_K_INT8_MASKED 0
+#define BSM_K_INT8_MASK(w) ((int8_t)((w) < 0 ? INT8_MAX : INT8_MIN))
+#define BSM_K_INT8_LACK(w) ((w) * ((w) < 0 ? 127 : 128))
 
 /* sums[r][c] = offset[c] + sum over the taps t of
  * a[t][r][column + c] * w[t][column + c]: of each map by itself. */
@@ -93,12 +98,12 @@ typedef struct bsm_k_int8_product {
   int32_t split;
   /* Besides, as many pairs as `level` of the tile says, 1, 2 or 4 of as many
    * groups in a row, are summed in int16; what is left in a tap one by one.
-   * A tile is arranged before. */
+   * A tile with a rest is arranged before. */
   bool levels;
   void (*arrange)(const bsm_k_int8_tile *args);
   void (*tile)(const bsm_k_int8_tile *args);
   /* Of BSM_K_INT8_MAX_COLUMNS columns and at most BSM_K_INT8_MAX_TAPS taps;
-   * NULL: there is no such kernel. */
+   * NULL: there is no such kernel. With `split` it masks bytes. */
   bsm_k_int8_depthwise_kernel *depthwise;
 } bsm_k_int8_product;
 

@@ -16,8 +16,7 @@
 #define NAME "avx2_vnni_6x16"
 #define DEPTHWISE depthwise_by_fours
 #define DOT_OF_TAPS(sums, a, b) _mm256_dpbusd_avx_epi32(sums, a, b)
-#define TAP_WEIGHTS __m256i
-#define WEIGHTS_OF(bytes) (bytes)
+#define MASKED 0
 
 static inline __attribute__((always_inline)) __m256i splat(const void *p) {
   int four;

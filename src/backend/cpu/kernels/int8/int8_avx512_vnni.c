@@ -15,8 +15,7 @@
 #define NAME "avx512_vnni_12x32"
 #define DEPTHWISE depthwise_by_fours
 #define DOT_OF_TAPS(sums, a, b) _mm256_dpbusd_epi32(sums, a, b)
-#define TAP_WEIGHTS __m256i
-#define WEIGHTS_OF(bytes) (bytes)
+#define MASKED 0
 
 static inline __attribute__((always_inline)) __m512i splat(const void *p) {
   int four;

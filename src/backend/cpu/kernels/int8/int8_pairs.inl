@@ -25,9 +25,8 @@
 #define PRODUCT CAT(bsm_k_int8_product_, BSM_K_SUFFIX, )
 #define NAME TEXT(BSM_K_SUFFIX) " pairs"
 #define DEPTHWISE depthwise_by_fours
-#define TAP_WEIGHTS words
-#define WEIGHTS_OF(bytes) words_of(bytes)
-#define DOT_OF_TAPS(sums, a, b) add_word_products(sums, a, b)
+#define MASKED 1
+#define DOT_OF_TAPS(sums, a, b) add_masked_products(sums, a, b)
 
 VF_INLINE vi splat(const uint8_t *p) {
   int32_t four;
@@ -35,21 +34,9 @@ VF_INLINE vi splat(const uint8_t *p) {
   return vi_set(four);
 }
 
-/* The even and the odd bytes of each lane: products of bytes, and sums of two
- * of these, fit into what the instruction for words makes. */
-typedef struct words {
-  __m256i even, odd;
-} words;
-
-VF_INLINE words words_of(__m256i bytes) {
-  return (words){_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8),
-                 _mm256_srai_epi16(bytes, 8)};
-}
-VF_INLINE __m256i add_word_products(__m256i sums, __m256i a, words b) {
-  const __m256i even = _mm256_and_si256(a, _mm256_set1_epi16(0xff));
-  const __m256i odd = _mm256_srli_epi16(a, 8);
-  sums = _mm256_add_epi32(sums, _mm256_madd_epi16(even, b.even));
-  return _mm256_add_epi32(sums, _mm256_madd_epi16(odd, b.odd));
+VF_INLINE __m256i add_masked_products(__m256i sums, __m256i a, __m256i b) {
+  const __m256i pairs = _mm256_maddubs_epi16(b, a);
+  return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
 #include "backend/cpu/kernels/int8/int8_depthwise.inl"

@@ -5,10 +5,9 @@
  * (bsm_k_int8_rest), whose rest is multiplied apart, by words: a piece of a
  * column by the same pairs of all rows, which were brought side by side.
  *
- * Centered bytes have no rest: of -128 .. 127 their distances from 0 multiply
- * weights that have taken their signs (`vpsignb`), and 2 * 128 * 127 is an
- * int16. That costs a third more, which is less than the rest of most great
- * weights. */
+ * Masked bytes have no rest: they are signed, and weights are their sizes, so
+ * that no sum is beyond 2 * 128 * 128 below zero or 2 * 127 * 128 above. That
+ * costs a quarter more, which is less than the rest of most great weights. */
 #include <immintrin.h>
 
 #include "backend/cpu/kernels/int8/int8.h"
@@ -64,17 +63,19 @@ INLINE void multiply_groups(const uint8_t *const *a, int64_t k, const int8_t *b,
   }
 }
 
-/* A group along K of centered rows, whose distances are `bytes` behind them. */
-INLINE void multiply_centered(const uint8_t *const *a, int64_t bytes, int64_t k,
-                              const int8_t *b, __m256i (*sums)[VECTORS],
-                              const int rows) {
-  __m256i w[VECTORS];
-  UNROLL for (int j = 0; j < VECTORS; j++) w[j] = load(b + j * LANES * DEPTH);
+/* A group along K, and the masks behind it. */
+INLINE void multiply_masked(const uint8_t *const *a, int64_t k, const int8_t *b,
+                            __m256i (*sums)[VECTORS], const int rows) {
+  __m256i sizes[VECTORS], masks[VECTORS];
+  UNROLL for (int j = 0; j < VECTORS; j++) {
+    sizes[j] = load(b + j * LANES * DEPTH);
+    masks[j] = load(b + GROUP + j * LANES * DEPTH);
+  }
   UNROLL for (int i = 0; i < rows; i++) {
-    const __m256i x = splat(a[i] + k), distance = splat(a[i] + bytes + k);
+    const __m256i x = splat(a[i] + k);
     UNROLL for (int j = 0; j < VECTORS; j++) {
       const __m256i p =
-          _mm256_maddubs_epi16(distance, _mm256_sign_epi8(w[j], x));
+          _mm256_maddubs_epi16(sizes[j], _mm256_xor_si256(x, masks[j]));
       sums[i][j] = add_pairs(sums[i][j], p);
     }
   }
@@ -82,7 +83,6 @@ INLINE void multiply_centered(const uint8_t *const *a, int64_t bytes, int64_t k,
 
 INLINE void multiply(const bsm_k_int8_tile *t, int64_t first, int64_t panel,
                      const int rows, const int level) {
-  const int64_t bytes = t->groups * DEPTH;
   __m256i sums[ROWS][VECTORS];
   const int8_t *b = t->b + panel * t->b_panel;
   UNROLL for (int i = 0; i < rows; i++) {
@@ -93,12 +93,11 @@ INLINE void multiply(const bsm_k_int8_tile *t, int64_t first, int64_t panel,
   for (int64_t tap = 0; tap < t->taps; tap++) {
     const uint8_t *a[ROWS];
     UNROLL for (int i = 0; i < rows; i++) {
-      const int64_t row = tap * t->rows + first + i;
-      a[i] = level ? t->a[row] : t->arranged + row * 2 * bytes;
+      a[i] = t->a[tap * t->rows + first + i];
     }
     int64_t g = 0;
-    for (; !level && g < t->groups; g++, b += GROUP) {
-      multiply_centered(a, bytes, g * DEPTH, b, sums, rows);
+    for (; !level && g < t->groups; g++, b += 2 * GROUP) {
+      multiply_masked(a, g * DEPTH, b, sums, rows);
     }
     for (; level && g + level <= t->groups; g += level, b += level * GROUP) {
       multiply_groups(a, g * DEPTH, b, sums, rows, level);
@@ -166,7 +165,7 @@ INLINE void turn(const uint8_t *const *a, int64_t rows, int64_t k,
 
 /* [taps][pairs][8 or 16 rows][2]; the last pairs of a tap together with some
  * before them. */
-static void turn_rows(const bsm_k_int8_tile *t) {
+void bsm_k_int8_arrange_avx2(const bsm_k_int8_tile *t) {
   const int64_t bytes = t->groups * DEPTH, halves = t->rows > LANES ? 2 : 1;
   const int64_t pairs = bytes < 2 * PAIRS ? bytes / 2 : PAIRS;
   const int64_t to_pair = halves * 2 * LANES;
@@ -228,55 +227,10 @@ static void add_rests(const bsm_k_int8_tile *t) {
   }
 }
 
-/* ---- centered rows ---- */
-
-INLINE void center_32(const uint8_t *x, int64_t bytes, uint8_t *to) {
-  const __m256i v = _mm256_xor_si256(load(x), _mm256_set1_epi8(INT8_MIN));
-  store(to, v);
-  store(to + bytes, _mm256_abs_epi8(v));
-}
-
-INLINE void center_4(const uint8_t *x, int64_t bytes, uint8_t *to) {
-  uint32_t four;
-  __builtin_memcpy(&four, x, sizeof(four));
-  four ^= 0x80808080;
-  const int distance =
-      _mm_cvtsi128_si32(_mm_abs_epi8(_mm_cvtsi32_si128((int)four)));
-  __builtin_memcpy(to, &four, sizeof(four));
-  __builtin_memcpy(to + bytes, &distance, sizeof(distance));
-}
-
-/* Bytes less 128 of each row, and their distances from 0. The last bytes
- * together with some before them. */
-static void center_rows(const bsm_k_int8_tile *t) {
-  const int64_t bytes = t->groups * DEPTH;
-  uint8_t *to = t->arranged;
-  for (int64_t i = 0; i < t->taps * t->rows; i++, to += 2 * bytes) {
-    const uint8_t *x = t->a[i];
-    int64_t k = 0;
-    for (; k + 32 <= bytes; k += 32) center_32(x + k, bytes, to + k);
-    if (k == 0) {
-      for (; k < bytes; k += DEPTH) center_4(x + k, bytes, to + k);
-    } else if (k < bytes) {
-      center_32(x + bytes - 32, bytes, to + bytes - 32);
-    }
-  }
-}
-
-void bsm_k_int8_arrange_avx2(const bsm_k_int8_tile *t) {
-  if (t->level == BSM_K_INT8_CENTERED) {
-    center_rows(t);
-  } else if (t->rest.pieces) {
-    turn_rows(t);
-  }
-}
-
 void bsm_k_int8_sums_avx2(const bsm_k_int8_tile *t) {
-  if (t->level == BSM_K_INT8_CENTERED) {
-    multiply_all(t, BSM_K_INT8_CENTERED);
-    return;
-  }
-  if (t->level == 4) {
+  if (t->level == BSM_K_INT8_MASKED) {
+    multiply_all(t, BSM_K_INT8_MASKED);
+  } else if (t->level == 4) {
     multiply_all(t, 4);
   } else if (t->level == 2) {
     multiply_all(t, 2);
