@@ -89,6 +89,10 @@ static columns columns_of(const convolution *c) {
                                  COLUMNS / BSM_PANEL * c->panel};
 }
 
+static int64_t tile_rows(const convolution *c) {
+  return c->product->levels ? ROWS : BSM_K_INT8_ROWS;
+}
+
 /* Columns whose part of the kernel stays in the second-level cache, and rows in
  * as many units as keep the threads busy. */
 static void plan_blocks(convolution *c, int threads) {
@@ -96,7 +100,7 @@ static void plan_blocks(convolution *c, int threads) {
   const int64_t steps = bsm_cpu_max(1, BLOCK_BYTES / all.bytes);
   c->column_block =
       bsm_cpu_min(steps * all.step, bsm_cpu_round_up(all.maps, all.step));
-  const int64_t rows = c->tiles ? 2 * c->tiling.rows : ROWS;
+  const int64_t rows = c->tiles ? 2 * c->tiling.rows : tile_rows(c);
   c->row_block = bsm_cpu_round_up(c->rows, rows);
   if (threads == 1) return;
   const int64_t wanted = 4 * (int64_t)threads;
@@ -407,9 +411,9 @@ static void unit(void *arg, int64_t index, int slot) {
     bsm_cpu_int8_run_tiles(w, &part, scratch);
     return;
   }
-  for (int64_t row = first; row < part.row_end; row += ROWS) {
-    (c->together ? tile_of_groups : tile)(
-        w, &part, row, bsm_cpu_min(ROWS, part.row_end - row), scratch);
+  for (int64_t row = first, n; row < part.row_end; row += n) {
+    n = bsm_cpu_min(tile_rows(c), part.row_end - row);
+    (c->together ? tile_of_groups : tile)(w, &part, row, n, scratch);
   }
 }
 

@@ -158,7 +158,7 @@ double bsm_cpu_int8_product_time(double products, double level) {
 
 /* Of a group of a unit, the time of masked bytes, which does not depend on the
  * weights: what is multiplied, and masks from memory, once for all rows. */
-#define MASKED_TIME 1.23
+#define MASKED_TIME 1.18
 #define MASKS_TIME 5.5
 #define CACHED_BYTES (256 << 10)
 
@@ -176,7 +176,7 @@ static double time_of_rest(double pieces, double rows, double groups,
 bsm_cpu_int8_level bsm_cpu_int8_best_level(const bsm_cpu_int8_matrix *m,
                                            int64_t rows, int64_t maps) {
   /* Times of a group of a unit without a rest, as measured. */
-  static const bsm_cpu_int8_level group[] = {{1, 1}, {2, 0.82}, {4, 0.74}};
+  static const bsm_cpu_int8_level group[] = {{1, 1}, {2, 0.81}, {4, 0.75}};
   const int64_t columns = least64(m->panels * PANEL, maps);
   const int64_t step = columns / SAMPLES + 1;
   const double units = (double)((columns + step - 1) / step) *

@@ -15,7 +15,7 @@
 #include "backend/cpu/kernels/int8/int8.h"
 
 /* Tiles and their sums are those of products of bytes. */
-#define BSM_K_HALF_MAX_ROWS BSM_K_INT8_MAX_ROWS
+#define BSM_K_HALF_MAX_ROWS BSM_K_INT8_ROWS
 #define BSM_K_HALF_MAX_COLUMNS BSM_K_INT8_MAX_COLUMNS
 #define BSM_K_HALF_TILE_ROWS 32 /* of bsm_k_half_rows, two panels at a time */
 #define BSM_K_HALF_MOST_ROWS 64

@@ -18,7 +18,8 @@
 
 #define BSM_K_INT8_PANEL 16
 #define BSM_K_INT8_DEPTH 4 /* bytes of a column in a group */
-#define BSM_K_INT8_MAX_ROWS 12
+#define BSM_K_INT8_MAX_ROWS 16
+#define BSM_K_INT8_ROWS 12 /* of a tile without `levels` */
 #define BSM_K_INT8_MAX_COLUMNS 32
 #define BSM_K_INT8_MAX_TAPS 52
 
@@ -98,7 +99,8 @@ typedef struct bsm_k_int8_product {
   int32_t split;
   /* Besides, as many pairs as `level` of the tile says, 1, 2 or 4 of as many
    * groups in a row, are summed in int16; what is left in a tap one by one.
-   * A tile with a rest is arranged before. */
+   * Tiles have up to BSM_K_INT8_MAX_ROWS rows then, and with a rest they are
+   * arranged before. */
   bool levels;
   void (*arrange)(const bsm_k_int8_tile *args);
   void (*tile)(const bsm_k_int8_tile *args);

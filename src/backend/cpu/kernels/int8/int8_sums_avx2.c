@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of products of bytes with AVX2, 3 x 16: `vpmaddubsw` sums pairs of
+/* Tiles of products of bytes with AVX2, 4 x 16: `vpmaddubsw` sums pairs of
  * products in int16, and as many of these are added there as `level` says
  * before they become int32. That no sum saturates is a matter of B
  * (bsm_k_int8_rest), whose rest is multiplied apart, by words: a piece of a
@@ -14,7 +14,7 @@
 #include "backend/cpu/kernels/simd/unroll.h"
 
 #define INLINE static inline __attribute__((always_inline))
-#define ROWS 3
+#define ROWS 4
 #define LANES 8
 #define VECTORS (BSM_K_INT8_PANEL / LANES)
 #define DEPTH BSM_K_INT8_DEPTH
