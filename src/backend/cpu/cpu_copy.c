@@ -194,6 +194,16 @@ static void convert_row(const copy *c, const char *x, int64_t x_stride, char *y,
   }
 }
 
+/* How many rows of `left` elements are copied at once: whole ones that stay in
+ * the cache. */
+static int64_t whole_rows(const bsm_cpu_space *s, const bsm_cpu_cursor *at,
+                          int64_t left) {
+  const int32_t last = s->rank - 1;
+  if (last == 0 || at->index[last] != 0) return 0;
+  return bsm_cpu_min(
+      CHUNK, bsm_cpu_min(bsm_cpu_rows_left(s, at), left / s->dims[last]));
+}
+
 static void rows_unit(void *arg, int64_t unit, int slot) {
   const work *w = arg;
   const copy *c = w->c;
@@ -208,6 +218,15 @@ static void rows_unit(void *arg, int64_t unit, int slot) {
     const int64_t n = bsm_cpu_min(left, bsm_cpu_row_left(s, &at));
     const char *x = w->x + at.offset[1] * from_size;
     char *y = w->y + at.offset[0] * c->element;
+    const int64_t whole = whole_rows(s, &at, left);
+    if (c->mode == STRIDED && whole > 0) {
+      const int64_t dims[2] = {whole, s->dims[last]};
+      bsm_cpu_copy_rows(c->element, x, &s->strides[1][last - 1], y,
+                        &s->strides[0][last - 1], dims);
+      bsm_cpu_advance_rows(s, &at, whole);
+      left -= whole * s->dims[last];
+      continue;
+    }
     if (c->mode == CONVERT) {
       convert_row(c, x, s->strides[1][last], y, s->strides[0][last], n);
     } else {

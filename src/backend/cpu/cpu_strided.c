@@ -145,10 +145,8 @@ void bsm_cpu_transpose(const bsm_k_rows *k, int64_t element, const char *x,
   }
 }
 
-/* Two dimensions, the inner one last; in the other order where that is short.
- */
-static void copy_rows(int64_t element, const char *x, const int64_t *x_stride,
-                      char *y, const int64_t *y_stride, const int64_t *dims) {
+void bsm_cpu_copy_rows(int64_t element, const char *x, const int64_t *x_stride,
+                       char *y, const int64_t *y_stride, const int64_t *dims) {
   for (int64_t j = 0; dims[1] < SHORT_ROW && dims[1] < dims[0]; j++) {
     if (j == dims[1]) return;
     bsm_cpu_copy_row(element, x + j * x_stride[1] * element, x_stride[0],
@@ -219,7 +217,7 @@ void bsm_cpu_copy_box(const bsm_k_rows *rows, bsm_cpu_space *s, int64_t element,
     const char *from = x + c.offset[1] * element;
     char *to = y + c.offset[0] * element;
     if (side < 0) {
-      copy_rows(element, from, xs, to, ys, dims);
+      bsm_cpu_copy_rows(element, from, xs, to, ys, dims);
     } else {
       bsm_cpu_transpose(rows, element, from, xs[1], to, ys[0], dims[0],
                         dims[1]);

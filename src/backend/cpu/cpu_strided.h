@@ -9,6 +9,10 @@
 /* n elements; strides in elements. */
 void bsm_cpu_copy_row(int64_t element, const char *x, int64_t x_stride, char *y,
                       int64_t y_stride, int64_t n);
+/* Two dimensions, the inner one last; in the other order where that is short.
+ */
+void bsm_cpu_copy_rows(int64_t element, const char *x, const int64_t *x_stride,
+                       char *y, const int64_t *y_stride, const int64_t *dims);
 /* All of a space: operand 0 from operand 1. */
 void bsm_cpu_copy_space(const bsm_cpu_space *space, int64_t element,
                         const char *x, char *y);
