@@ -104,9 +104,9 @@ VF_INLINE void add_row(tile *t, const float *const *a, const float *b,
 
 /* The products of the states with `panels` panels of columns at `b`, to rows
  * of `width` floats at `c`. */
-VF_INLINE void products(const bsm_k_recurrent_step *u, const float *b,
-                        const float *bias, float *c, const int width,
-                        const int rows, const int panels) {
+VF_INLINE void compute(const bsm_k_recurrent_step *u, const float *b,
+                       const float *bias, float *c, int width, const int rows,
+                       const int panels) {
   const int split = rows == 1 ? SPLIT : 1;
   const int64_t n = u->state, b_panel = n * PANEL;
   const float *a[MAX_ROWS];
@@ -139,6 +139,37 @@ VF_INLINE void products(const bsm_k_recurrent_step *u, const float *b,
       if (bias) sum = vf_add(sum, vf_load(bias + v * VF_W));
       vf_store(c + r * width + v * VF_W, sum);
     }
+  }
+}
+
+/* Cells of all kinds share the code of a tile. */
+#define PRODUCTS(rows, panels)                                          \
+  static __attribute__((noinline)) void products_##rows##x##panels(     \
+      const bsm_k_recurrent_step *u, const float *b, const float *bias, \
+      float *c, int width) {                                            \
+    compute(u, b, bias, c, width, rows, panels);                        \
+  }
+#define PRODUCTS_OF(rows) \
+  PRODUCTS(rows, 1) PRODUCTS(rows, 2) PRODUCTS(rows, 3) PRODUCTS(rows, 4)
+PRODUCTS_OF(1)
+PRODUCTS_OF(2)
+PRODUCTS_OF(3)
+PRODUCTS_OF(4)
+
+#define CASE(rows, panels)                            \
+  case rows * 8 + panels:                             \
+    products_##rows##x##panels(u, b, bias, c, width); \
+    break;
+#define CASES(rows) CASE(rows, 1) CASE(rows, 2) CASE(rows, 3) CASE(rows, 4)
+/* One of them: `rows` and `panels` are constants. */
+VF_INLINE void products(const bsm_k_recurrent_step *u, const float *b,
+                        const float *bias, float *c, int width, const int rows,
+                        const int panels) {
+  switch (rows * 8 + panels) {
+    CASES(1)
+    CASES(2)
+    CASES(3)
+    CASES(4)
   }
 }
 
