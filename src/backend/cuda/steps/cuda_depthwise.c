@@ -21,8 +21,13 @@
 #define TILES_WARPS 1584
 #define TILES_MAX_MAPS (64 * 65535)
 #define TILES_WINDOW 7
-/* Taps from which on the tiles should be faster. */
+/* Taps from which on the tiles should be faster; and where 3 by 3 are, too:
+ * narrow images, with enough to do, and activations of an instruction or two,
+ * as times on an H100 say. */
 #define TILES_TAPS 25
+#define TILES_FEW_TAPS 9
+#define TILES_WIDTH 14
+#define TILES_OUTPUTS (1 << 16)
 
 static bool is_depthwise(const bsm_plan *plan, const bsm_plan_step *step) {
   const bsm_step_convolution *c = &step->params->convolution;
@@ -51,9 +56,20 @@ static bool has_tiles(const bsm_plan_step *step) {
          c->out_maps <= TILES_MAX_MAPS;
 }
 
-static bool prefers_tiles(const bsm_plan_step *step) {
-  const int64_t *k = step->params->convolution.window.kernel;
-  return k[1] * k[2] >= TILES_TAPS;
+static bool is_bounding(int32_t activation) {
+  return activation == BSM_ACTIVATION_NONE ||
+         activation == BSM_ACTIVATION_RELU || activation == BSM_ACTIVATION_CLIP;
+}
+
+static bool prefers_tiles(const bsm_plan *plan, const bsm_plan_step *step) {
+  const bsm_step_convolution *c = &step->params->convolution;
+  const int64_t taps = c->window.kernel[1] * c->window.kernel[2];
+  const bsm_cuda_image y =
+      bsm_cuda_image_of(bsm_step_output(plan, step, 0), c->window.spatial);
+  return taps >= TILES_TAPS ||
+         (taps == TILES_FEW_TAPS && y.size[2] <= TILES_WIDTH &&
+          is_bounding(c->epilogue.activation) &&
+          bsm_cuda_pixels(&y) * y.c >= TILES_OUTPUTS);
 }
 
 size_t bsm_cuda_depthwise_tactics(const bsm_plan *plan,
@@ -62,8 +78,9 @@ size_t bsm_cuda_depthwise_tactics(const bsm_plan *plan,
   if (!is_depthwise(plan, step)) return 0;
   names[0] = POINTS_TACTIC;
   if (!has_tiles(step)) return 1;
-  names[prefers_tiles(step) ? 0 : 1] = TILES_TACTIC;
-  names[prefers_tiles(step) ? 1 : 0] = POINTS_TACTIC;
+  const bool prefers = prefers_tiles(plan, step);
+  names[prefers ? 0 : 1] = TILES_TACTIC;
+  names[prefers ? 1 : 0] = POINTS_TACTIC;
   return 2;
 }
 
@@ -189,7 +206,7 @@ bsm_status bsm_cuda_launch_depthwise(bsm_cuda_launches *l,
   const char *tactic = l->step->tactic;
   const bool tiles = strcmp(tactic, TILES_TACTIC) == 0 ||
                      (strcmp(tactic, POINTS_TACTIC) != 0 &&
-                      has_tiles(l->step) && prefers_tiles(l->step));
+                      has_tiles(l->step) && prefers_tiles(l->plan, l->step));
   return tiles && l->scope == BSM_CUDA_FOR_SIZES ? launch_tiles(l, params)
                                                  : launch_points(l, params);
 }

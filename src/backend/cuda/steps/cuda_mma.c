@@ -80,6 +80,12 @@ typedef struct choice {
 #define BYTES_WRITTEN 26e3 /* by an SM, in one */
 /* Waiting for the other splits of a tile. */
 #define JOIN 0.97
+/* Where more is written than is cached: the end of each tile of an SM, and the
+ * elements that it stores in a microsecond then. */
+#define TILE_OF_SM 0.45
+#define WRITTEN_BY_SM 3.3e3
+/* Bytes that stay in the L2 cache. */
+#define CACHED 25e6
 /* The plain kernel takes about this many times as long as a tile. */
 #define PLAIN_TIMES 8.0
 /* And special kernels this many times. */
@@ -87,6 +93,16 @@ typedef struct choice {
 
 static double larger(double a, double b) {
   return a > b ? a : b;
+}
+
+/* A residual that is read meanwhile is hidden by other blocks of an SM, so that
+ * small tiles are better there than these numbers say. */
+bool bsm_cuda_mma_is_cached(const bsm_cuda_mma_problem *problem) {
+  const bsm_cuda_mma *p = &problem->params;
+  const double k = problem->image ? p->maps : p->k;
+  const double elements = (double)p->m * (p->n + k) * (double)problem->batches;
+  return problem->residual || bsm_dtype_size(problem->dtype) != 2 ||
+         2 * elements < CACHED;
 }
 
 static double cost_of(const bsm_cuda_mma_problem *p, const tile *t, int sms,
@@ -110,8 +126,14 @@ static double cost_of(const bsm_cuda_mma_problem *p, const tile *t, int sms,
   const double size = (double)t->m * t->n / BYTES_WRITTEN;
   /* A block writes its sums, and one of each tile reads those of all. */
   const double join = splits > 1 ? JOIN + 4 * size * (splits + 1) : 0;
-  return c->launch + a_tile * k_tiles +
-         (rounds + (last > 0)) * (c->round + 2 * size) + join;
+  const double of_sm =
+      bsm_cuda_mma_is_cached(p)
+          ? 0
+          : blocks / sms * (TILE_OF_SM + (double)t->m * t->n / WRITTEN_BY_SM);
+  return c->launch +
+         larger(a_tile * k_tiles +
+                    (rounds + (last > 0)) * (c->round + 2 * size) + join,
+                of_sm);
 }
 
 /* The number of splits that should be fastest. */

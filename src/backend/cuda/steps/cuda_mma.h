@@ -113,6 +113,9 @@ double bsm_cuda_mma_step_cost(bsm_cuda_mma_problem_of *problem_of,
                               const bsm_plan *plan, const bsm_plan_step *step,
                               int sm, const char *tactic);
 
+/* Whether what is written and read stays in the cache, or a cost need not care:
+ * else storing bounds how fast an SM does one tile after the other. */
+bool bsm_cuda_mma_is_cached(const bsm_cuda_mma_problem *problem);
 /* The same of a problem. */
 double bsm_cuda_mma_cost(const bsm_cuda_mma_problem *problem, int sm,
                          const char *tactic);

@@ -229,6 +229,13 @@ static int stages_of(const bsm_cuda_mma_problem *p, const tile *t,
 /* The end of a tile; and the elements that are stored in a microsecond. */
 #define TILE 0.48
 #define WRITTEN 13.9e3
+/* The same where numbers are stored one by one. */
+#define WRITTEN_SINGLY 2.2e3
+/* Where more is written than is cached, as an H100 took for convolutions of 1
+ * by 1 pixels: the end of each of an SM's tiles, however many blocks it has;
+ * and the elements that an SM stores in a microsecond. */
+#define TILE_OF_SM 0.45
+#define WRITTEN_BY_SM 9.3e3
 /* Waiting for the other parts of a tile; and the sums that are written, and
  * those that are added, in a microsecond. */
 #define JOIN 0.88
@@ -247,6 +254,21 @@ static double busy_of(const tile *t) {
                 stage_bytes(t) / BYTES_READ);
 }
 
+/* Storing a tile. */
+static double store_cost(const bsm_cuda_mma_problem *p, const tile *t) {
+  const bool singly = !p->vector && !p->floats && !p->rounded;
+  const double columns = p->params.n < t->n ? (double)p->params.n : t->n;
+  const double size = (double)t->m * t->n * (p->floats ? 2 : 1);
+  return larger(size / WRITTEN, singly ? t->m * columns / WRITTEN_SINGLY : 0);
+}
+
+static double least_of_sm(const bsm_cuda_mma_problem *p, const tile *t) {
+  return bsm_cuda_mma_is_cached(p)
+             ? 0
+             : (double)tiles_of(p, t) / MULTIPROCESSORS *
+                   (TILE_OF_SM + (double)t->m * t->n / WRITTEN_BY_SM);
+}
+
 static double cost_of(const bsm_cuda_mma_problem *p, const tile *t,
                       int64_t blocks, int64_t shared_tiles) {
   const int64_t steps = steps_of(p, t), whole = tiles_of(p, t) - shared_tiles;
@@ -258,10 +280,10 @@ static double cost_of(const bsm_cuda_mma_problem *p, const tile *t,
   const int64_t steps_of_sm = shared_steps * on_sm + parts(whole, sms) * steps;
   const double a_step = larger(STEP, LATENCY / stages_of(p, t, blocks));
   const double size = (double)t->m * t->n * (p->floats ? 2 : 1);
-  double cost = LAUNCH +
-                larger((double)steps_of_sm * busy_of(t),
+  double cost = larger((double)steps_of_sm * busy_of(t),
                        (double)steps_of_block * a_step) +
-                (double)tiles_of_block * (TILE + size / WRITTEN);
+                (double)tiles_of_block * (TILE + store_cost(p, t));
+  cost = LAUNCH + larger(cost, least_of_sm(p, t));
   if (shared_tiles) {
     const double of_tile = (double)blocks / (double)shared_tiles + 2;
     cost += JOIN + size / ADDED * of_tile * (double)on_sm;
