@@ -123,11 +123,19 @@ function(bsm_add_gpu_shards name)
   endforeach()
 endfunction()
 
+# What takes longest begins first, so that no processor waits for it at the end.
+set(BSM_LONG_TESTS
+    "^conformance/cuda/|^compiler/(remote/)?(programs|run_time_results|report)_test$")
+
 # bsm_add_c_test(NAME LABELS COMMAND...)
 function(bsm_add_c_test name labels)
   add_test(NAME ${name} COMMAND ${ARGN})
+  set(cost 0)
+  if(name MATCHES "${BSM_LONG_TESTS}")
+    set(cost 10)
+  endif()
   set_tests_properties(
-    ${name} PROPERTIES LABELS "${labels}" TIMEOUT 600 ENVIRONMENT
+    ${name} PROPERTIES LABELS "${labels}" COST ${cost} TIMEOUT 600 ENVIRONMENT
                        "UBSAN_OPTIONS=print_stacktrace=1;${BSM_TEST_VARIABLES}")
 endfunction()
 
@@ -168,6 +176,35 @@ set(BSM_CUDA_ARGUMENTS_op_suite_engine_test 8 100)
 # What the sources need that the tests of a folder share, besides its own layer.
 set(BSM_SHARED_NEEDS_aten quantized)
 
+# What all files of tests are compiled with.
+add_library(bsm_test_options INTERFACE)
+target_link_libraries(bsm_test_options INTERFACE bsm_options ${cmocka})
+target_include_directories(
+  bsm_test_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
+target_compile_definitions(
+  bsm_test_options
+  INTERFACE _GNU_SOURCE
+            BSM_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data"
+            BSM_STANDIN_CUDA="$<TARGET_FILE:bsm_standin_cuda>"
+            BSM_STANDIN_NVRTC="$<TARGET_FILE:bsm_standin_nvrtc>"
+            BSM_KERNELS_DIR="${PROJECT_SOURCE_DIR}/src/backend/cuda/kernels"
+            $<$<BOOL:${BSM_HOST_CXX}>:BSM_HAS_EMULATION>)
+
+# bsm_shared_objects(OUT SOURCES...): the object files of SOURCES, each of which
+# is compiled once for all programs that have it.
+function(bsm_shared_objects out)
+  set(objects)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(stem ${source} NAME_WE)
+    if(NOT TARGET bsm_test_${stem})
+      add_library(bsm_test_${stem} OBJECT ${source})
+      target_link_libraries(bsm_test_${stem} PRIVATE bsm_test_options)
+    endif()
+    list(APPEND objects $<TARGET_OBJECTS:bsm_test_${stem}>)
+  endforeach()
+  set(${out} ${objects} PARENT_SCOPE)
+endfunction()
+
 # bsm_add_test_program(NAME SOURCE LAYER [SOURCES...]): NAME of SOURCE, of all C
 # files of the layer's folder that are no tests, which its tests share, and of
 # SOURCES. A program with tables of targets of its own has no others.
@@ -179,7 +216,12 @@ function(bsm_add_test_program name source layer)
     list(APPEND support ${ARGN})
     list(REMOVE_DUPLICATES support)
   endif()
-  add_executable(${name} ${source} ${support})
+  # The tables of targets are a program's own: REMOTE_FIRST says which is first.
+  set(tables ${support})
+  list(FILTER tables INCLUDE REGEX "/remote_tables\\.c$")
+  list(FILTER support EXCLUDE REGEX "/remote_tables\\.c$")
+  bsm_shared_objects(objects ${support})
+  add_executable(${name} ${source} ${tables} ${objects})
   set(layers)
   if(layer IN_LIST BSM_LAYERS)
     set(layers ${layer} ${BSM_SHARED_NEEDS_${layer}})
@@ -188,18 +230,7 @@ function(bsm_add_test_program name source layer)
     list(APPEND layers targets)
   endif()
   bsm_link_layers(${name} ${source} ${layers})
-  target_link_libraries(${name} PRIVATE ${cmocka})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}
-                                             ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(
-    ${name}
-    PRIVATE BSM_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data"
-            BSM_STANDIN_CUDA="$<TARGET_FILE:bsm_standin_cuda>"
-            BSM_STANDIN_NVRTC="$<TARGET_FILE:bsm_standin_nvrtc>"
-            BSM_KERNELS_DIR="${PROJECT_SOURCE_DIR}/src/backend/cuda/kernels")
-  if(BSM_HOST_CXX)
-    target_compile_definitions(${name} PRIVATE BSM_HAS_EMULATION)
-  endif()
+  target_link_libraries(${name} PRIVATE bsm_test_options)
   add_dependencies(${name} bsm_standin_cuda bsm_standin_nvrtc)
   if(NOT TARGET test_programs_${layer})
     add_custom_target(test_programs_${layer})
