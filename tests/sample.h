@@ -3,8 +3,9 @@
  * and so that it ends in time on machines where each piece takes long.
  *
  * "SAMPLE[/FIRST]" in its arguments: one piece in SAMPLE, from FIRST on.
- * BSM_TEST_SAMPLE in the environment: of these again one in so many.
- * BSM_TEST_SECONDS: nothing new once the program has run for so long. */
+ * BSM_TEST_SAMPLE in the environment, of the same form: of these again one in
+ * so many. BSM_TEST_SECONDS: nothing new once the program has run for so long.
+ */
 #ifndef TESTS_SAMPLE_H_
 #define TESTS_SAMPLE_H_
 
@@ -25,18 +26,25 @@ static inline double test_sample_now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Of the pieces that `s` has, those that `text` says; NULL: all. */
+static inline bool test_sample_of(test_sample *s, const char *text) {
+  if (!text || !*text) return true;
+  char *end = NULL;
+  const unsigned long every = strtoul(text, &end, 10);
+  unsigned long first = 0;
+  if (*end == '/') first = strtoul(end + 1, &end, 10);
+  if (*end || first >= every) return false;
+  s->first += s->every * first;
+  s->every *= every;
+  return true;
+}
+
 /* `text` NULL: all pieces. false: it is wrong. */
 static inline bool test_sample_init(test_sample *s, const char *text) {
-  const char *again = getenv("BSM_TEST_SAMPLE");
   const char *limit = getenv("BSM_TEST_SECONDS");
-  char *end = NULL;
   *s = (test_sample){.every = 1};
-  if (text) {
-    s->every = strtoul(text, &end, 10);
-    if (*end == '/') s->first = strtoul(end + 1, &end, 10);
-    if (*end || s->first >= s->every) return false;
-  }
-  if (again && atoi(again) > 1) s->every *= (unsigned long)atoi(again);
+  if (!test_sample_of(s, text)) return false;
+  if (!test_sample_of(s, getenv("BSM_TEST_SAMPLE"))) return false;
   if (limit && atof(limit) > 0) s->until = test_sample_now() + atof(limit);
   return true;
 }
