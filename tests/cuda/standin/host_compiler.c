@@ -43,7 +43,10 @@ static const char *const compile_flags[] = {
     "integer-divide-by-zero,shift-exponent",
     "-fno-sanitize-recover=all",
     "-I" BSM_EMULATION_FOLDER};
-static const char *const link_flags[] = {"-shared", "-Wl,-Bsymbolic"};
+/* No libraries but these: what a program of C++ has besides takes the linker
+ * several times as long as a kernel does. */
+static const char *const link_flags[] = {
+    "-shared", "-nostdlib", "-Wl,-Bsymbolic", "-lm", "-lc", "-lgcc"};
 static const char *const own_headers[] = {
     "cuda_on_host.h",   "emulation_abi.h", "types_on_host.h",
     "math_on_host.h",   "warp_on_host.h",  "ptx_on_host.h",
