@@ -9,10 +9,14 @@ Usage: fuzz_briefly.py [--seconds S] [--seed N] [--only A,B] [--trace] BUILD
 
 BUILD is a build with BSM_FUZZ. --seconds fuzzes each target for so long instead,
 on this machine as it is, and from a random seed unless one is given. --trace
-prints a hash of what was found to reach something new, to compare machines."""
+prints a hash of what was found to reach something new, to compare machines. As
+many targets as there are CPUs run side by side."""
 import argparse
 import base64
+import concurrent.futures
+import contextlib
 import hashlib
+import io
 import os
 import platform
 import re
@@ -105,7 +109,7 @@ def explore(args, name, how):
             new = sorted(os.listdir(os.path.join(folder, "new")))
             trace = ", " + hashlib.sha256("".join(new).encode()).hexdigest()[:16]
         print(f"{name}: {count[-1] if count else 'no'} inputs, "
-              f"{cpu() - before:.1f} s of CPU{trace}", flush=True)
+              f"{cpu() - before:.1f} s of CPU{trace}")
         if run.returncode:
             print_failure(name, run, folder)
             return False
@@ -115,6 +119,14 @@ def explore(args, name, how):
             print(f"{name}: the program has no mutator")
             return False
         return True
+
+
+def explore_quietly(args, name, how):
+    """Whether it went well, and what it said."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        well = explore(args, name, how)
+    return well, said.getvalue()
 
 
 def main():
@@ -131,16 +143,23 @@ def main():
     if not names:
         sys.exit("no such target")
     runs = kept_runs()
-    well = True
+    hows = []
     for name in names:
         if args.seconds is None:
             if name not in runs:
                 sys.exit(f"{name}: not in fuzz/runs.txt")
-            how = [f"-runs={runs[name]}", f"-seed={args.seed or 1}"]
+            hows.append([f"-runs={runs[name]}", f"-seed={args.seed or 1}"])
         else:
-            how = [f"-max_total_time={args.seconds}",
-                   f"-seed={args.seed or 0}"]
-        well = explore(args, name, how) and well
+            hows.append([f"-max_total_time={args.seconds}",
+                         f"-seed={args.seed or 0}"])
+    well = True
+    # Processes, as each counts the time of its own children.
+    with concurrent.futures.ProcessPoolExecutor(
+            len(os.sched_getaffinity(0))) as pool:
+        for good, said in pool.map(explore_quietly, [args] * len(names), names,
+                                   hows):
+            print(said, end="", flush=True)
+            well = good and well
     sys.exit(not well)
 
 

@@ -10,6 +10,7 @@ Usage: fuzz_coverage.py [--write | --gain RUNS [--only A,B]] BUILD
 BUILD is a build with BSM_FUZZ. --gain gives each target, or only some, so many
 inputs of its mutator and as many of libFuzzer's alone, from the same seeds, and
 prints the edges of both: of equal counts, as a machine's load changes times."""
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -68,7 +69,11 @@ def main():
             if "--only" in sys.argv else []
         print_gain(build, sys.argv[sys.argv.index("--gain") + 1], only)
         return
-    reached = {name: edges(build, name) for name in targets()}
+    names = list(targets())
+    with concurrent.futures.ThreadPoolExecutor(
+            len(os.sched_getaffinity(0))) as pool:
+        counts = pool.map(lambda name: edges(build, name), names)
+        reached = dict(zip(names, counts))
     if "--write" in sys.argv:
         with open(KEPT, "w") as file:
             file.write(HEAD)
