@@ -50,6 +50,7 @@ for kind in "$@"; do
       need_clang_runtime
       need_command clang-format clang-format
       need_command clang-tidy clang-tidy
+      need_command ld.lld lld
       need_command doxygen doxygen
       need_command python3 python3
       python3 -m pip --version >/dev/null 2>&1 ||
