@@ -628,6 +628,64 @@ static void test_damage(void **state) {
   }
 }
 
+/* Dims of `size` become `now`, 0 or 1: with strides of any size, as nothing is
+ * behind them. */
+static void idle_strides(bsm_plan_tensor *t, int64_t size, int64_t now,
+                         int64_t stride) {
+  bool found = false;
+  for (int32_t d = 0; d < t->dims.rank; d++) {
+    if (t->dims.d[d] != size) continue;
+    t->dims.d[d] = now;
+    t->strides[d] = stride;
+    found = true;
+  }
+  for (int32_t d = 0; found && now == 0 && d < t->dims.rank; d++) {
+    t->strides[d] = stride;
+  }
+}
+
+/* Of all tensors, or alone of the `at`th, whose dim tells the size. Refused or
+ * not: nobody may compute with such strides, which UBSan tells. */
+static void run_idle(int which, uint32_t at, int32_t dim, int how,
+                     uint32_t isa) {
+  harness h;
+  harness_rng r = {67};
+  build(&h, which);
+  h.code = hostile_code(1);
+  if (h.step.kind == BSM_STEP_DECONVOLUTION) {
+    h.params.convolution.window.stride[2] = 1 << 20;
+  }
+  const int64_t size = h.tensors[at].dims.d[dim];
+  for (uint32_t i = 0; i < h.plan.tensor_count; i++) {
+    if (how & 1 && i != at) continue;
+    idle_strides(&h.tensors[i], size, how & 2 ? 1 : 0,
+                 how & 4 ? INT64_MAX : INT64_C(1) << 40);
+  }
+  if (fit_buffers(&h, &r)) bsm_status_free(harness_run(&h, isa, 1));
+  harness_free(&h);
+}
+
+static void test_idle_strides(void **state) {
+  uint32_t isas[8];
+  const int isa_count = harness_isas(isas);
+  int turn = 0;
+  (void)state;
+  for (int which = 0; which < 35; which++) {
+    harness h;
+    build(&h, which);
+    const uint32_t count = h.plan.tensor_count;
+    int32_t ranks[HARNESS_TENSORS];
+    for (uint32_t i = 0; i < count; i++) ranks[i] = h.tensors[i].dims.rank;
+    harness_free(&h);
+    for (uint32_t i = 0; i < count; i++) {
+      for (int32_t k = 0; k < ranks[i] * 8; k++, turn++) {
+        if (!suite_takes_next()) continue;
+        run_idle(which, i, k / 8, k % 8, isas[turn / 8 % isa_count]);
+      }
+    }
+  }
+}
+
 /* Sizes that only a stride of zero makes possible, and outputs that repeat. */
 static void test_extremes(void **state) {
   harness h;
@@ -656,6 +714,7 @@ static void test_extremes(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_idle_strides),
       cmocka_unit_test(test_extremes),
   };
   return suite_run(argc, argv, tests);

@@ -26,8 +26,12 @@ static bool computes(const bsm_plan_step *step, bsm_dtype dtype) {
   return bsm_dtype_is_floating(dtype) || bsm_dtype_is_integral(dtype, true);
 }
 
+/* Elements. Of dims with no or one element strides may be anything; sums of
+ * their products with strides of windows (up to 2^20) are computed anyway. */
+#define MAX_STRIDE (INT64_C(1) << 40)
+
 /* What every driver relies on: known dtypes, sizes whose products do not
- * overflow, strides that are not negative. */
+ * overflow, strides that are not negative and do not overflow either. */
 static bsm_status check_tensor(const bsm_plan_step *step,
                                const bsm_plan_tensor *t, bool any_dtype) {
   if (bsm_dtype_size(t->dtype) == 0 ||
@@ -42,8 +46,9 @@ static bsm_status check_tensor(const bsm_plan_step *step,
   for (int32_t i = 0; i < t->dims.rank; i++) {
     const int64_t d = t->dims.d[i];
     if (d < 0 || t->strides[i] < 0 || d > BSM_MAX_ELEMENTS ||
-        !bsm_i64_mul(n, d > 0 ? d : 1, &n) || n > BSM_MAX_ELEMENTS) {
-      return BSM_FAIL(BSM_CORRUPT, "sizes %s are too large",
+        t->strides[i] > MAX_STRIDE || !bsm_i64_mul(n, d > 0 ? d : 1, &n) ||
+        n > BSM_MAX_ELEMENTS) {
+      return BSM_FAIL(BSM_CORRUPT, "sizes %s or their strides are too large",
                       bsm_dims_str(t->dims));
     }
   }
