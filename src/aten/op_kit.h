@@ -19,6 +19,15 @@
 #define OP_UNUSED ((void)cx, (void)args, (void)outs, (void)self)
 #define OP_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* The code of a refusal of `t` for its dtype or what fits it: of tensors
+ * without elements PyTorch often asks neither, and complex ones it can often
+ * take. */
+static inline bsm_code op_refusal_of(const bsm_tensor *t) {
+  return bsm_tensor_numel(t) == 0 || bsm_dtype_is_complex(t->dtype)
+             ? BSM_UNSUPPORTED
+             : BSM_INVALID_ARGUMENT;
+}
+
 /* ---- args ---- */
 static inline bool op_none(const bsm_ivalue *a) {
   return a->tag == BSM_IVALUE_NONE;

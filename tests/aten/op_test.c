@@ -244,6 +244,69 @@ static void test_lacking_dtypes(void **state) {
                  BSM_INVALID_ARGUMENT, "not implemented for");
 }
 
+/* Refusals that PyTorch makes of elements, not of tensors that have none; and
+ * odd calls that it takes. */
+static void test_empty_tensors(void **state) {
+  fixture *f = *state;
+  const bsm_dims one = {1, {3}}, two = {2, {3, 0}}, full = {2, {3, 2}};
+  const bsm_ivalue none = bsm_iv_none(), no = bsm_iv_bool(false);
+  const bsm_ivalue yes = bsm_iv_bool(true), n = bsm_iv_int(0);
+  const bsm_ivalue p = bsm_iv_double(1);
+  const bsm_ivalue empty = of_dtype(f, BSM_DTYPE_INT32, two);
+  const bsm_ivalue void2 = of_dtype(f, BSM_DTYPE_FLOAT, two);
+  const bsm_ivalue ints = of_dtype(f, BSM_DTYPE_INT32, full);
+  const bsm_ivalue line = of_dtype(f, BSM_DTYPE_FLOAT, one);
+  const bsm_ivalue plane = of_dtype(f, BSM_DTYPE_FLOAT, full);
+  const bsm_ivalue images =
+      of_dtype(f, BSM_DTYPE_INT64, (bsm_dims){4, {0, 2, 3, 3}});
+  const bsm_ivalue bytes =
+      of_dtype(f, BSM_DTYPE_BOOL, (bsm_dims){4, {1, 2, 3, 3}});
+  const int64_t units[] = {1, 1}, threes[] = {3, 3};
+  bsm_ivalue ones1, ones2, threes2, out;
+  ok(bsm_iv_int_list(&f->arena, units, 1, &ones1));
+  ok(bsm_iv_int_list(&f->arena, units, 2, &ones2));
+  ok(bsm_iv_int_list(&f->arena, threes, 2, &threes2));
+  const struct {
+    const char *name;
+    bsm_ivalue args[9];
+    size_t count;
+    bsm_code code;
+  } rows[] = {
+      {"aten::_softmax", {empty, n, no}, 3, BSM_UNSUPPORTED},
+      {"aten::_softmax", {ints, n, no}, 3, BSM_INVALID_ARGUMENT},
+      {"aten::log_softmax.int", {empty, n, none}, 3, BSM_UNSUPPORTED},
+      {"aten::log_softmax.int", {ints, n, none}, 3, BSM_INVALID_ARGUMENT},
+      {"aten::batch_norm",
+       {empty, none, none, none, none, no, p, p, no},
+       9,
+       BSM_UNSUPPORTED},
+      {"aten::batch_norm",
+       {plane, none, none, none, none, no, p, p, no},
+       9,
+       BSM_INVALID_ARGUMENT},
+      {"aten::adaptive_avg_pool2d", {images, threes2}, 2, BSM_UNSUPPORTED},
+      {"aten::adaptive_avg_pool2d", {bytes, threes2}, 2, BSM_INVALID_ARGUMENT},
+      {"aten::adaptive_avg_pool2d", {plane, ones2}, 2, BSM_UNSUPPORTED},
+      {"aten::adaptive_avg_pool2d", {plane, threes2}, 2, BSM_INVALID_ARGUMENT},
+      {"aten::take_along_dim", {void2, void2, none}, 3, BSM_UNSUPPORTED},
+      {"aten::take_along_dim", {plane, plane, none}, 3, BSM_INVALID_ARGUMENT},
+      {"aten::expand", {plane, ones1, yes}, 3, BSM_UNSUPPORTED},
+      {"aten::expand", {plane, ones1, no}, 3, BSM_INVALID_ARGUMENT},
+      {"aten::feature_alpha_dropout", {line, p, yes}, 3, BSM_CODE_OK},
+      {"aten::_upsample_bicubic2d_aa",
+       {bytes, threes2, yes, none, none},
+       5,
+       BSM_UNSUPPORTED},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    bsm_status st = call(f, rows[i].name, rows[i].args, rows[i].count, &out, 1);
+    if (bsm_status_code(st) != rows[i].code) {
+      fail_msg("%s, row %zu: %s", rows[i].name, i, bsm_status_message(st));
+    }
+    bsm_status_free(st);
+  }
+}
+
 static void test_size_limit(void **state) {
   fixture *f = *state;
   bsm_ivalue size, out;
@@ -483,6 +546,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_own_limits, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_own_refusals, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_lacking_dtypes, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_empty_tensors, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_size_limit, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_read_only_storage, set_up,
                                       tear_down),

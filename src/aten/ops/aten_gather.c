@@ -25,7 +25,7 @@ static bsm_status check_index(const bsm_tensor *index, const char *name) {
   if (index->dtype == BSM_DTYPE_INT64 || index->dtype == BSM_DTYPE_INT32) {
     return BSM_OK;
   }
-  return BSM_FAIL(BSM_INVALID_ARGUMENT,
+  return BSM_FAIL(op_refusal_of(index),
                   "%s(): Expected dtype int64 for index, but got %s", name,
                   bsm_op_type_name(index->dtype));
 }

@@ -5,9 +5,8 @@
 
 static bsm_status need_float(const bsm_tensor *t, const char *name) {
   if (bsm_dtype_is_floating(t->dtype)) return BSM_OK;
-  return BSM_FAIL(
-      bsm_dtype_is_complex(t->dtype) ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
-      "\"%s\" not implemented for '%s'", name, bsm_op_type_name(t->dtype));
+  return BSM_FAIL(op_refusal_of(t), "\"%s\" not implemented for '%s'", name,
+                  bsm_op_type_name(t->dtype));
 }
 
 /* Mean and biased variance. */
@@ -19,13 +18,15 @@ static void moments(const double *x, size_t n, double *mean, double *var) {
   *var = q / (double)n;
 }
 
-/* Values of an optional parameter of `n` elements; *out NULL when None. */
-static bsm_status load_optional(bsm_op_ctx *cx, const bsm_tensor *t, int64_t n,
+/* Values of an optional parameter of `n` elements, of an operator on `x`; *out
+ * NULL when None. */
+static bsm_status load_optional(bsm_op_ctx *cx, const bsm_tensor *x,
+                                const bsm_tensor *t, int64_t n,
                                 const char *what, const double **out) {
   *out = NULL;
   if (!t) return BSM_OK;
   if (bsm_tensor_numel(t) != n) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(op_refusal_of(x),
                     "%s should contain %lld elements not %lld", what,
                     (long long)n, (long long)bsm_tensor_numel(t));
   }
@@ -81,16 +82,16 @@ static bsm_status batch_norm(bsm_op_ctx *cx, bsm_tensor *t,
   int64_t inner = 1;
   for (int32_t i = 2; i < t->sizes.rank; i++) inner *= t->sizes.d[i];
   if (!p->use_input && (!p->mean || !p->var)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(op_refusal_of(t),
                     "running_mean must be defined in evaluation mode");
   }
   BSM_TRY(bsm_op_new_like(cx, t->dtype, t, out));
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   const double *weight, *bias, *means, *vars;
-  BSM_TRY(load_optional(cx, p->weight, channels, "weight", &weight));
-  BSM_TRY(load_optional(cx, p->bias, channels, "bias", &bias));
-  BSM_TRY(load_optional(cx, p->mean, channels, "running_mean", &means));
-  BSM_TRY(load_optional(cx, p->var, channels, "running_var", &vars));
+  BSM_TRY(load_optional(cx, t, p->weight, channels, "weight", &weight));
+  BSM_TRY(load_optional(cx, t, p->bias, channels, "bias", &bias));
+  BSM_TRY(load_optional(cx, t, p->mean, channels, "running_mean", &means));
+  BSM_TRY(load_optional(cx, t, p->var, channels, "running_var", &vars));
   if (cx->meta) return BSM_OK;
   double *x = bsm_op_load_all(cx, t);
   BSM_TRY_ALLOC(x);
@@ -240,8 +241,8 @@ static bsm_status norm_rows(bsm_op_ctx *cx, bsm_tensor *t, int64_t row,
                             double *stats) {
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   const double *weight, *bias;
-  BSM_TRY(load_optional(cx, p->weight, row, "weight", &weight));
-  BSM_TRY(load_optional(cx, p->bias, row, "bias", &bias));
+  BSM_TRY(load_optional(cx, t, p->weight, row, "weight", &weight));
+  BSM_TRY(load_optional(cx, t, p->bias, row, "bias", &bias));
   if (cx->meta) return BSM_OK;
   double *x = bsm_op_load_all(cx, t);
   BSM_TRY_ALLOC(x);
@@ -369,8 +370,8 @@ static bsm_status op_group_norm(OP_PARAMS) {
   outs[0] = bsm_iv_tensor(out);
   const bsm_arena_mark mark = bsm_arena_get_mark(cx->arena);
   const double *weight, *bias;
-  BSM_TRY(load_optional(cx, w, channels, "weight", &weight));
-  BSM_TRY(load_optional(cx, b, channels, "bias", &bias));
+  BSM_TRY(load_optional(cx, t, w, channels, "weight", &weight));
+  BSM_TRY(load_optional(cx, t, b, channels, "bias", &bias));
   const int64_t n = bsm_tensor_numel(t);
   if (cx->meta || n == 0) return BSM_OK;
   double *x = bsm_op_load_all(cx, t);
@@ -414,7 +415,7 @@ static bsm_status softmax(bsm_op_ctx *cx, bsm_tensor *t, int64_t wanted,
   int dim;
   BSM_TRY(bsm_op_wrap_dim(wanted, t->sizes.rank, &dim));
   if (!bsm_dtype_is_floating(dtype)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(op_refusal_of(t),
                     "\"%ssoftmax_lastdim_kernel_impl\" not implemented for "
                     "'%s'",
                     log_space ? "log_" : "", bsm_op_type_name(dtype));
@@ -474,7 +475,7 @@ static bsm_status op_weight_norm(OP_PARAMS) {
   BSM_TRY(bsm_op_wrap_dim(whole ? 0 : op_int(&args[2]), v->sizes.rank, &dim));
   const int64_t groups = whole || v->sizes.rank == 0 ? 1 : v->sizes.d[dim];
   const double *scale;
-  BSM_TRY(load_optional(cx, g, groups, "g", &scale));
+  BSM_TRY(load_optional(cx, v, g, groups, "g", &scale));
   if (cx->meta || bsm_tensor_numel(v) == 0) return BSM_OK;
   double *x = bsm_op_load_all(cx, v);
   double *norms = BSM_NEW_ARRAY(cx->arena, double, (size_t)groups);

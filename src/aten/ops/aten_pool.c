@@ -293,9 +293,16 @@ static bsm_status op_avg_pool(OP_PARAMS) {
 /* None in the output size keeps the input's. */
 static bsm_status adaptive_plan(const bsm_tensor *t, const bsm_ivalue *size,
                                 int dims, pool_plan *plan) {
-  int64_t out[3];
-  BSM_TRY(split_shape(t, dims, "adaptive_pool", plan));
+  int64_t out[3] = {1, 1, 1};
   BSM_TRY(bsm_op_ints(size, dims, NULL, "output_size", out));
+  const int32_t rank = t->sizes.rank;
+  if ((rank == dims || rank > dims + 2) && out[0] == 1 && out[1] == 1 &&
+      out[2] == 1) {
+    /* PyTorch takes their mean. */
+    return BSM_FAIL(BSM_UNSUPPORTED, "adaptive pooling of %s to one element",
+                    bsm_dims_str(t->sizes));
+  }
+  BSM_TRY(split_shape(t, dims, "adaptive_pool", plan));
   for (int i = 0; i < dims; i++) {
     if (out[i] < 0) {
       return BSM_FAIL(BSM_INVALID_ARGUMENT,
@@ -321,7 +328,7 @@ static bsm_status op_adaptive_avg_pool(OP_PARAMS) {
   pool_plan plan;
   BSM_TRY(adaptive_plan(t, &args[1], p.dims, &plan));
   if (!bsm_dtype_is_floating(t->dtype)) {
-    return BSM_FAIL(BSM_INVALID_ARGUMENT,
+    return BSM_FAIL(op_refusal_of(t),
                     "\"adaptive_avg_pool2d\" not implemented for '%s'",
                     bsm_op_type_name(t->dtype));
   }

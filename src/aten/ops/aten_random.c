@@ -421,7 +421,7 @@ static bsm_status op_dropout(OP_PARAMS) {
                     "dropout in training mode is not supported here: call "
                     ".eval() on the model before saving it");
   }
-  if (d.feature && t->sizes.rank < 2) {
+  if (d.feature && d.p < 1.0 && t->sizes.rank < 2) {
     return BSM_FAIL(BSM_INVALID_ARGUMENT,
                     "Feature dropout requires at least 2 dimensions in the "
                     "input");

@@ -216,7 +216,9 @@ static bsm_status resize(bsm_op_ctx *cx, bsm_tensor *t, const resize_params *p,
   const bool bytes = t->dtype == BSM_DTYPE_UINT8;
   if (!bsm_dtype_is_floating(t->dtype) &&
       !(bytes && (p->mode <= UP_NEAREST_EXACT || p->dims == 2))) {
-    return BSM_FAIL(bytes ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
+    /* What keeps its size, PyTorch copies. */
+    const bool same = bsm_dims_equal(shape, t->sizes);
+    return BSM_FAIL(bytes || same ? BSM_UNSUPPORTED : BSM_INVALID_ARGUMENT,
                     "\"compute_index_ranges_weights\" not implemented for '%s'",
                     bsm_op_type_name(t->dtype));
   }

@@ -324,6 +324,12 @@ static bsm_status op_expand(OP_PARAMS) {
     dims = op_tensor(&args[1])->sizes;
   } else {
     BSM_TRY(bsm_op_dims(&args[1], &dims));
+    /* PyTorch leaves out what it added itself. */
+    if (self->variant == EXPAND_SIZES && op_bool(&args[2]) &&
+        dims.rank < t->sizes.rank) {
+      return BSM_FAIL(BSM_UNSUPPORTED, "an implicit expand of %s to %d dims",
+                      bsm_dims_str(t->sizes), (int)dims.rank);
+    }
   }
   BSM_TRY(bsm_op_expand(cx, t, dims, &out));
   return op_return(outs, out);

@@ -150,13 +150,20 @@ static bsm_status convert_index_copy(bsm_conversion_ctx *ctx,
             "index_fill_ only supports a 0-dimensional value tensor, but got "
             "tensor with %d dimension(s)",
             (int)bsm_rank(source));
+  /* A scalar takes any number of indices. */
+  const bool scalar = fill && dims.rank == 0;
+  if (scalar) {
+    a.x = bsm_emit_unsqueeze(ctx, a.x, 0);
+    dims = (bsm_dims){1, {bsm_itensor_numel(a.index)}};
+  }
   if (fill || bsm_rank(source) == 0) {
     source = bsm_emit_expand(ctx, source, dims);
   }
   const bsm_scatter_options options = {BSM_SCATTER_ASSIGN, false, fill};
-  return bsm_emit_output(
-      ctx, node, 0,
-      bsm_emit_index_write(ctx, a.x, a.axis, a.index, source, options));
+  bsm_itensor *out =
+      bsm_emit_index_write(ctx, a.x, a.axis, a.index, source, options);
+  if (scalar) out = bsm_emit_squeeze(ctx, out, 1);
+  return bsm_emit_output(ctx, node, 0, out);
 }
 
 static bsm_status convert_index_add(bsm_conversion_ctx *ctx,

@@ -86,6 +86,10 @@ def index_writes(m):
     case("aten::index_copy", rand((3, 2)), 0, torch.tensor(1), rand((1, 2)))
     case("aten::index_add", rand((3, 2)), 0, torch.zeros(0, dtype=m.i8),
          rand((0, 2)))
+    case("aten::index_fill.int_Tensor", rand(()), 0, torch.tensor([0, -1, 0]),
+         rand(()))
+    case("aten::index_fill.int_Scalar", rand((), m.i8), 0,
+         torch.tensor([0, 0]), 7)
 
 
 def puts(m):
