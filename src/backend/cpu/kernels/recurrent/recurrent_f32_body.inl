@@ -10,14 +10,16 @@
 #include "backend/cpu/kernels/simd/unroll.h"
 
 #define PANEL 16
+/* Shared by steps that would else have copies of it each. */
+#define OUT_OF_LINE static __attribute__((noinline))
 
 /* The sum of both products of gate `g` at lane `v`. */
 VF_INLINE vf gate_sum(const float *x, const float *p, int64_t g, int64_t v) {
   return vf_add(vf_load(x + g * PANEL + v), vf_load(p + g * PANEL + v));
 }
 
-static void cell_lstm(const float *x, const float *p, const float *before,
-                      float *cell, float *after, int64_t panels) {
+OUT_OF_LINE void cell_lstm(const float *x, const float *p, const float *before,
+                           float *cell, float *after, int64_t panels) {
   (void)before;
   for (int64_t i = 0; i < panels; i++, x += 4 * PANEL, p += 4 * PANEL) {
     for (int64_t v = 0; v < PANEL; v += VF_W) {
@@ -35,8 +37,8 @@ static void cell_lstm(const float *x, const float *p, const float *before,
 }
 
 /* h' = n + z (h - n), n = tanh(x_n + r p_n) */
-static void cell_gru(const float *x, const float *p, const float *before,
-                     float *cell, float *after, int64_t panels) {
+OUT_OF_LINE void cell_gru(const float *x, const float *p, const float *before,
+                          float *cell, float *after, int64_t panels) {
   (void)cell;
   for (int64_t i = 0; i < panels; i++, x += 3 * PANEL, p += 3 * PANEL) {
     for (int64_t v = 0; v < PANEL; v += VF_W) {
@@ -51,8 +53,8 @@ static void cell_gru(const float *x, const float *p, const float *before,
   }
 }
 
-static void cell_tanh(const float *x, const float *p, const float *before,
-                      float *cell, float *after, int64_t panels) {
+OUT_OF_LINE void cell_tanh(const float *x, const float *p, const float *before,
+                           float *cell, float *after, int64_t panels) {
   (void)before;
   (void)cell;
   for (int64_t v = 0; v < panels * PANEL; v += VF_W) {
@@ -60,8 +62,8 @@ static void cell_tanh(const float *x, const float *p, const float *before,
   }
 }
 
-static void cell_relu(const float *x, const float *p, const float *before,
-                      float *cell, float *after, int64_t panels) {
+OUT_OF_LINE void cell_relu(const float *x, const float *p, const float *before,
+                           float *cell, float *after, int64_t panels) {
   (void)before;
   (void)cell;
   for (int64_t v = 0; v < panels * PANEL; v += VF_W) {
@@ -144,7 +146,7 @@ VF_INLINE void compute(const bsm_k_recurrent_step *u, const float *b,
 
 /* Cells of all kinds share the code of a tile. */
 #define PRODUCTS(rows, panels)                                          \
-  static __attribute__((noinline)) void products_##rows##x##panels(     \
+  OUT_OF_LINE void products_##rows##x##panels(                          \
       const bsm_k_recurrent_step *u, const float *b, const float *bias, \
       float *c, int width) {                                            \
     compute(u, b, bias, c, width, rows, panels);                        \
@@ -238,16 +240,16 @@ STEPS(lstm, 4)
 STEPS(gru, 3)
 
 /* Cells of one gate differ in the function alone. */
-#define ONE_GATE(rows)                                             \
-  static void one_gate_##rows(const bsm_k_recurrent_step *step,    \
-                              bsm_k_cell_fn *cell) {               \
-    run_step(step, cell, rows, 1);                                 \
-  }                                                                \
-  static void step_tanh_##rows(const bsm_k_recurrent_step *step) { \
-    one_gate_##rows(step, cell_tanh);                              \
-  }                                                                \
-  static void step_relu_##rows(const bsm_k_recurrent_step *step) { \
-    one_gate_##rows(step, cell_relu);                              \
+#define ONE_GATE(rows)                                               \
+  OUT_OF_LINE void one_gate_##rows(const bsm_k_recurrent_step *step, \
+                                   bsm_k_cell_fn *cell) {            \
+    run_step(step, cell, rows, 1);                                   \
+  }                                                                  \
+  static void step_tanh_##rows(const bsm_k_recurrent_step *step) {   \
+    one_gate_##rows(step, cell_tanh);                                \
+  }                                                                  \
+  static void step_relu_##rows(const bsm_k_recurrent_step *step) {   \
+    one_gate_##rows(step, cell_relu);                                \
   }
 ONE_GATE(1)
 ONE_GATE(2)
