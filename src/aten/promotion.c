@@ -122,31 +122,34 @@ float bsm_half_to_float(uint16_t bits) {
   return bits_float(sign | float_bits(magnitude));
 }
 
-uint16_t bsm_float_to_half(float value) {
+/* Without branches, so that loops of it become vectors. */
+static inline uint16_t half_of(float value) {
   const uint32_t bits = float_bits(value);
-  const uint32_t sign = (bits >> 16) & 0x8000u;
-  const uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) { /* NaN: keep what fits of the payload */
-    return (uint16_t)(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
+  const int32_t magnitude = (int32_t)(bits & 0x7fffffffu);
+  const uint32_t kept = (uint32_t)magnitude >> 13;
+  /* To nearest, ties to even; a carry goes on into the exponent. */
+  const uint32_t normal =
+      ((uint32_t)magnitude + 0xfffu + (kept & 1u) - (112u << 23)) >> 13;
+  /* Half a unit of this sum is half a unit of 2^-24, so it rounds to them. */
+  const float shifted = bits_float((uint32_t)magnitude) + 0.5f;
+  const uint32_t subnormal = float_bits(shifted) - float_bits(0.5f);
+  uint32_t half = magnitude < 0x38800000 ? subnormal : normal;
+  half = magnitude >= 0x47800000 ? 0x7c00u : half;
+  /* NaN: keep what fits of the payload. */
+  half = magnitude > 0x7f800000 ? 0x7e00u | (kept & 0x3ffu) : half;
+  return (uint16_t)((bits >> 16 & 0x8000u) | half);
+}
+
+uint16_t bsm_float_to_half(float value) {
+  return half_of(value);
+}
+
+void bsm_floats_to_half(const float *values, size_t count, uint16_t *halves) {
+  enum { BLOCK = 64 }; /* known to the compiler, which makes vectors of it */
+  for (; count >= BLOCK; count -= BLOCK, values += BLOCK, halves += BLOCK) {
+    for (int i = 0; i < BLOCK; i++) halves[i] = half_of(values[i]);
   }
-  if (magnitude >= 0x47800000u) return (uint16_t)(sign | 0x7c00u);
-  if (magnitude < 0x33000001u) return (uint16_t)sign; /* <= 2^-25: zero */
-  const uint32_t exponent = magnitude >> 23;
-  uint32_t mantissa = magnitude & 0x7fffffu;
-  uint32_t half, rest, middle;
-  if (exponent < 113) { /* subnormal half */
-    const uint32_t shift = 126 - exponent;
-    mantissa |= 0x800000u;
-    half = mantissa >> shift;
-    rest = mantissa & ((1u << shift) - 1);
-    middle = 1u << (shift - 1);
-  } else {
-    half = (exponent - 112) << 10 | mantissa >> 13;
-    rest = mantissa & 0x1fffu;
-    middle = 0x1000u;
-  }
-  if (rest > middle || (rest == middle && (half & 1u))) half++;
-  return (uint16_t)(sign | half);
+  for (size_t i = 0; i < count; i++) halves[i] = half_of(values[i]);
 }
 
 float bsm_bfloat16_to_float(uint16_t bits) {

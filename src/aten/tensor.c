@@ -301,7 +301,14 @@ static void convert_rows(bsm_iter *it, bsm_dtype to, bsm_dtype from) {
   double f[BSM_ROW];
   int64_t n[BSM_ROW];
   const bool integral = bsm_dtype_is_integral(from, true);
+  const bool halves = from == BSM_DTYPE_FLOAT && to == BSM_DTYPE_HALF;
   while (bsm_iter_next(it)) {
+    if (halves && it->step[0] == sizeof(uint16_t) &&
+        it->step[1] == sizeof(float)) { /* weights of whole networks */
+      bsm_floats_to_half((const void *)it->ptr[1], (size_t)it->count,
+                         (void *)it->ptr[0]);
+      continue;
+    }
     for (int64_t i = 0; i < it->count; i += BSM_ROW) {
       const int64_t left = it->count - i;
       const size_t k = (size_t)(left < BSM_ROW ? left : BSM_ROW);

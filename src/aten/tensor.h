@@ -140,6 +140,7 @@ bsm_dtype bsm_promote_types(bsm_dtype a, bsm_dtype b);
 
 float bsm_half_to_float(uint16_t bits);
 uint16_t bsm_float_to_half(float value); /* round to nearest even */
+void bsm_floats_to_half(const float *values, size_t count, uint16_t *halves);
 /* Of the two dtypes of float8, as PyTorch casts: what is too great for e4m3
  * becomes NaN. */
 float bsm_float8_to_float(bsm_dtype dtype, uint8_t bits);

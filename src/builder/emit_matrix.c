@@ -3,6 +3,7 @@
  * the left operand that share the right one become rows. */
 #include <string.h>
 
+#include "base/copy_matrix.h"
 #include "builder/constants.h"
 #include "builder/emit_internal.h"
 
@@ -73,13 +74,9 @@ static bsm_status make_matrix(bsm_arena *scratch, const bsm_packing *p,
     scale_columns(p, copy);
     return BSM_OK;
   }
-  for (int64_t i = 0; i < k; i++) {
-    for (int64_t j = 0; j < n; j++) {
-      const int64_t at = i * p->how[ROW] + j * p->how[COLUMN];
-      memcpy(copy + (size_t)(i * n + j) * element,
-             (const uint8_t *)from + (size_t)at * element, element);
-    }
-  }
+  const int64_t size = (int64_t)element;
+  bsm_copy_matrix(copy, n * size, from, p->how[ROW] * size,
+                  p->how[COLUMN] * size, k, n, element);
   return BSM_OK;
 }
 

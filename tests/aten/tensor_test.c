@@ -55,6 +55,32 @@ static void test_half(void **state) {
   assert_int_equal(bsm_float_to_half(-1e30f), 0xfc00);
 }
 
+/* Arrays, of which some are shorter than a vector, give what single numbers
+ * give: all exponents, both signs, what lies between two halves and beside. */
+static void test_arrays_of_halves(void **state) {
+  (void)state;
+  enum { COUNT = 1 << 14 };
+  float *values = test_malloc(COUNT * sizeof(*values));
+  uint16_t *halves = test_malloc((COUNT + 1) * sizeof(*halves));
+  assert_non_null(values);
+  assert_non_null(halves);
+  for (uint32_t i = 0; i < COUNT; i++) {
+    const uint32_t tail = (uint32_t[]){0, 1, 0xfff, 0x1000}[i & 3];
+    const uint32_t bits = i >> 2 << 20 | (i & 4 ? 0x2000u : 0) | tail;
+    memcpy(&values[i], &bits, sizeof(bits));
+  }
+  for (size_t n = COUNT; n; n = n > 200 ? n / 3 : n - 1) {
+    halves[n] = 0x1234;
+    bsm_floats_to_half(values, n, halves);
+    assert_int_equal(halves[n], 0x1234);
+    for (size_t i = 0; i < n; i++) {
+      assert_int_equal(halves[i], bsm_float_to_half(values[i]));
+    }
+  }
+  test_free(values);
+  test_free(halves);
+}
+
 static void test_bfloat16(void **state) {
   (void)state;
   for (uint32_t h = 0; h <= 0xffff; h++) {
@@ -204,6 +230,7 @@ static void test_double_to_int(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_half),
+      cmocka_unit_test(test_arrays_of_halves),
       cmocka_unit_test(test_bfloat16),
       cmocka_unit_test(test_promotion),
       cmocka_unit_test_setup_teardown(test_creation_limits, set_up, tear_down),

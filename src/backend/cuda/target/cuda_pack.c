@@ -10,6 +10,7 @@
 #include "backend/cuda/steps/cuda_recurrent.h"
 #include "backend/cuda/target/cuda_target.h"
 #include "base/checked.h"
+#include "base/copy_matrix.h"
 
 /* The kernel of a convolution in two dimensions: windows and channels. */
 typedef struct shape {
@@ -50,14 +51,10 @@ static bsm_status total(int64_t a, int64_t b, int64_t c, int64_t d,
 /* [rows, columns] gives [columns, rows], `count` times. */
 static void transpose(const uint8_t *from, uint8_t *to, int64_t count,
                       int64_t rows, int64_t columns, size_t element) {
-  const size_t matrix = (size_t)(rows * columns) * element;
+  const int64_t size = (int64_t)element, matrix = rows * columns * size;
   for (int64_t i = 0; i < count; i++, from += matrix, to += matrix) {
-    for (int64_t r = 0; r < rows; r++) {
-      for (int64_t c = 0; c < columns; c++) {
-        memcpy(to + (size_t)(c * rows + r) * element,
-               from + (size_t)(r * columns + c) * element, element);
-      }
-    }
+    bsm_copy_matrix(to, rows * size, from, size, columns * size, columns, rows,
+                    element);
   }
 }
 
@@ -86,19 +83,10 @@ static bsm_status pack_matrix(const bsm_step_matrix_multiply *p,
   BSM_TRY(total(rows, row, 1, 1, element, size));
   if (!packed) return BSM_OK;
   if (row != columns) memset(packed, 0, (size_t)*size);
-  const uint8_t *from = values;
-  for (int64_t r = 0; r < rows; r++) {
-    uint8_t *to = packed + (size_t)r * bytes;
-    if (transposed == turned) {
-      memcpy(to, from + (size_t)(r * columns) * element,
-             (size_t)columns * element);
-      continue;
-    }
-    for (int64_t c = 0; c < columns; c++) {
-      memcpy(to + (size_t)c * element, from + (size_t)(c * rows + r) * element,
-             element);
-    }
-  }
+  const int64_t one = (int64_t)element;
+  const bool along = transposed == turned; /* its rows are rows here */
+  bsm_copy_matrix(packed, (int64_t)bytes, values, along ? columns * one : one,
+                  along ? one : rows * one, rows, columns, element);
   if (turned && element == sizeof(float)) round_to_tf32(packed, *size);
   return BSM_OK;
 }
