@@ -119,6 +119,8 @@ def _pairs(node, value):
             raise ValueError(f"{node.path} is a dict with the keys {keys}")
         return [(child, value[child.key]) for child in node.children]
     if node.kind in (NAMED_TUPLE, OBJECT) and not _is_plain(value):
+        if isinstance(value, dict):
+            return _pairs_of_fields(node, value)
         return [(child, getattr(value, child.key)) for child in node.children]
     try:
         items = list(value)
@@ -129,6 +131,16 @@ def _pairs(node, value):
         raise ValueError(f"{node.path} has {len(node.children)} items, "
                          f"{len(items)} were given")
     return zip(node.children, items)
+
+
+def _pairs_of_fields(node, value):
+    """The same where a dict is given for fields. Those of torch.export whose
+    values differ in type are such; the fields are their keys as text."""
+    named = {str(key): item for key, item in value.items()}
+    keys = [child.key for child in node.children]
+    if set(named) != set(keys):
+        raise ValueError(f"{node.path} has the fields {keys}")
+    return [(child, named[child.key]) for child in node.children]
 
 
 def _is_plain(value):

@@ -158,6 +158,23 @@ def test_structures(frontend):
         engine(x, d, 4)
 
 
+@needs_export
+def test_dicts_of_other_things():
+    """A dict whose values differ in type is given as a dict."""
+    class Mix(nn.Module):
+        def forward(self, d):
+            return {"sum": d["a"] + d["b"][0], "list": [d["b"][1]]}
+
+    d = {"a": torch.rand(2, 3), "b": [torch.rand(2, 3), torch.rand(4)]}
+    program = torch.export.export(Mix(), (d,))
+    engine = bessemer.compile(program, timing=False)
+    made = engine(d)
+    close(made["sum"], d["a"] + d["b"][0])
+    close(made["list"][0], d["b"][1])
+    with pytest.raises(ValueError, match="has the fields"):
+        engine({"a": d["a"]})
+
+
 def test_the_way_is_said(caplog):
     x = torch.tensor([4.0, 5.0])
     with caplog.at_level(logging.INFO, "bessemer"):
