@@ -206,8 +206,9 @@ typedef enum bsm_matrix_operation {
 
 typedef enum bsm_gather_mode {
   BSM_GATHER_DEFAULT = 0, /* numpy.take along axis: out = data[.., idx.., ..] */
-  BSM_GATHER_ELEMENT = 1, /* torch.gather */
-  BSM_GATHER_ND = 2
+  BSM_GATHER_ELEMENT = 1, /* torch.gather: no negative indices */
+  BSM_GATHER_ND = 2,
+  BSM_GATHER_SELECT = 3 /* the default one, without negative indices */
 } bsm_gather_mode;
 
 /* What scatter writes to: single elements, or slices named by index tuples. */

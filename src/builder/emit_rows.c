@@ -207,21 +207,22 @@ static bsm_status gathered(bsm_emitter *e, const bsm_itensor *t,
 }
 
 /* The place that element `at` of constant indices names in an axis of `size`;
- * -1: none. */
+ * -1: none. `wraps`: negative ones count from the end. */
 static int64_t place_named(const bsm_build_tensor *t, const int64_t *indices,
-                           const int64_t *at, int64_t size) {
+                           const int64_t *at, int64_t size, bool wraps) {
   int64_t k = t->offset;
   for (int32_t i = 0; i < t->layout.dims.rank; i++) {
     k += at[i] * t->layout.strides[i];
   }
   const int64_t v = indices[k];
-  return v < -size || v >= size ? -1 : v < 0 ? v + size : v;
+  if (v < 0) return wraps && v >= -size ? v + size : -1;
+  return v < size ? v : -1;
 }
 
 /* Whether a tensor has constant indices that walk through an axis of `size`
  * evenly and forwards: the first, and the step of each of their dimensions. */
 static bool walks_evenly(const bsm_emitter *e, uint32_t id, int64_t size,
-                         int64_t *first, int64_t *steps) {
+                         bool wraps, int64_t *first, int64_t *steps) {
   const bsm_build_tensor *t = bsm_build_tensor_at(e, id);
   const bsm_dims dims = t->layout.dims;
   bsm_raw_weights raw;
@@ -233,17 +234,17 @@ static bool walks_evenly(const bsm_emitter *e, uint32_t id, int64_t size,
   for (int32_t i = 0; i < dims.rank; i++) {
     if (dims.d[i] == 0) return false;
   }
-  *first = place_named(t, raw.values, at, size);
+  *first = place_named(t, raw.values, at, size, wraps);
   for (int32_t i = 0; i < dims.rank; i++) {
     at[i] = dims.d[i] > 1;
-    steps[i] = place_named(t, raw.values, at, size) - *first;
+    steps[i] = place_named(t, raw.values, at, size, wraps) - *first;
     at[i] = 0;
     if (steps[i] < 0) return false;
   }
   for (int32_t d = 0; d >= 0;) {
     int64_t wanted = *first;
     for (int32_t i = 0; i < dims.rank; i++) wanted += at[i] * steps[i];
-    if (wanted < 0 || place_named(t, raw.values, at, size) != wanted) {
+    if (wanted < 0 || place_named(t, raw.values, at, size, wraps) != wanted) {
       return false;
     }
     for (d = dims.rank - 1; d >= 0 && ++at[d] == dims.d[d]; d--) at[d] = 0;
@@ -260,9 +261,10 @@ static bsm_status view_gathered(bsm_emitter *e, const bsm_layer *layer,
   const bsm_layout in = bsm_build_tensor_at(e, id)->layout;
   const bsm_itensor *y = layer->outputs.items[0];
   int64_t first = 0, steps[BSM_MAX_RANK] = {0};
-  *done = layer->p.gather.mode == BSM_GATHER_DEFAULT &&
-          walks_evenly(e, bsm_build_value(e, index), in.dims.d[axis], &first,
-                       steps);
+  const bool wraps = layer->p.gather.mode == BSM_GATHER_DEFAULT;
+  *done = (wraps || layer->p.gather.mode == BSM_GATHER_SELECT) &&
+          walks_evenly(e, bsm_build_value(e, index), in.dims.d[axis], wraps,
+                       &first, steps);
   if (!*done) return BSM_OK;
   bsm_layout out = {.dims = y->dims};
   for (int32_t i = 0; i < y->dims.rank; i++) {

@@ -33,7 +33,7 @@
  *   8.8  on GPUs: int8_convolution that gives float16 and bfloat16, a second
  *        output of normalization, matrix_multiply by weights of few bits
  *   8.9  steps of kind sample; deconvolutions of float16 and bfloat16 on CPUs;
- *        targets that say whether there is VNNI
+ *        targets that say whether there is VNNI; gathers of mode SELECT
  *
  * The rest of the header is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and

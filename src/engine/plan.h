@@ -285,7 +285,8 @@ typedef struct bsm_step_sample {
 #define BSM_SAMPLE_MAX_SIZE ((int64_t)1 << 23)
 
 /* inputs: data, indices (int32 or int64). An index out of range is a run-time
- * error; negative indices count from the end. */
+ * error; negative indices count from the end in the modes DEFAULT and ND, and
+ * are out of range in the others. */
 typedef struct bsm_step_gather {
   int32_t mode, axis; /* bsm_gather_mode */
 } bsm_step_gather;

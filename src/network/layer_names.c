@@ -87,7 +87,7 @@ const char *bsm_scatter_name(bsm_scatter_reduction reduction) {
 }
 
 const char *bsm_gather_name(bsm_gather_mode mode) {
-  static const char *const names[] = {"default", "element", "nd"};
+  static const char *const names[] = {"default", "element", "nd", "select"};
   return name_of(names, COUNT(names), (int)mode);
 }
 

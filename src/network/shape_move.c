@@ -223,6 +223,7 @@ bsm_status bsm_infer_gather(bsm_layer *layer) {
   }
   switch (layer->p.gather.mode) {
     case BSM_GATHER_DEFAULT:
+    case BSM_GATHER_SELECT:
       BSM_TRY(gather_default(layer, data->dims, indices->dims, &out));
       break;
     case BSM_GATHER_ELEMENT:

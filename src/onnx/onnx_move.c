@@ -123,9 +123,9 @@ void bsm_onnx_gather(bsm_onnx_emitter *e) {
   }
   bsm_onnx_out(e, 0,
                bsm_onnx_op(e,
-                           mode == BSM_GATHER_DEFAULT   ? "Gather"
-                           : mode == BSM_GATHER_ELEMENT ? "GatherElements"
-                                                        : "GatherND",
+                           mode == BSM_GATHER_ELEMENT ? "GatherElements"
+                           : mode == BSM_GATHER_ND    ? "GatherND"
+                                                      : "Gather",
                            inputs, 2, &axis, mode != BSM_GATHER_ND));
 }
 

@@ -226,6 +226,36 @@ static void test_item_out_of_range_is_an_error(void **state) {
   assert_null(engine);
 }
 
+/* Index -1 is the last row for x[i], and out of range for all others. */
+static void check_negative_row(void **state, const char *method, bool counts) {
+  const fixture *f = *state;
+  bsm_engine *engine = NULL;
+  bsm_context *context = NULL;
+  const bsm_array *in[MAX_ARRAYS];
+  int64_t index[3] = {2, -1, 0};
+  agrees(state, method);
+  check_status(compile(f, method, &engine), method);
+  check_status(bsm_context_create(engine, NULL, &context), method);
+  assert_int_equal(arrays_of(f, method, "in", in), 2);
+  bsm_array inputs[2] = {*in[0], *in[1]};
+  inputs[1].data = index;
+  bsm_status status = bsm_context_run_keep(context, inputs, 2);
+  if (counts) {
+    check_status(status, method);
+  } else {
+    check_failure(status, BSM_OUT_OF_RANGE, "index -1");
+  }
+  bsm_context_destroy(context);
+  bsm_engine_destroy(engine);
+}
+
+static void test_negative_rows(void **state) {
+  check_negative_row(state, "indexed_rows", true);
+  check_negative_row(state, "embedded_rows", false);
+  check_negative_row(state, "selected_rows", false);
+  check_negative_row(state, "gathered_rows", false);
+}
+
 /* The picked tensor would have other dims, too, or not. */
 static void test_dims_of_a_picked_tensor_stay(void **state) {
   bsm_engine *engine = NULL;
@@ -405,6 +435,7 @@ int main(void) {
       TEST(any_is_not_a_sum),
       TEST(floor_division_rounds_down),
       TEST(item_out_of_range_is_an_error),
+      TEST(negative_rows),
       TEST(dims_of_a_picked_tensor_stay),
       TEST(methods_do_not_collide),
       TEST(runs_check_their_arrays),

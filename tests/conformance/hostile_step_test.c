@@ -191,7 +191,7 @@ static void base_normalization(harness *h, int groups) {
 static void base_gather(harness *h, int mode) {
   h->params.gather = (bsm_step_gather){mode, 1};
   add_input(h, BSM_DTYPE_FLOAT, dims_of(3, 3, 4, 5), NULL);
-  if (mode == BSM_GATHER_DEFAULT) {
+  if (mode == BSM_GATHER_DEFAULT || mode == BSM_GATHER_SELECT) {
     add_input(h, BSM_DTYPE_INT64, dims_of(2, 2, 2), NULL);
     add_output(h, BSM_DTYPE_FLOAT, dims_of(4, 3, 2, 2, 5), NULL);
   } else if (mode == BSM_GATHER_ELEMENT) {

@@ -282,7 +282,7 @@ static void compare_gather(harness *h, uint32_t isa, void *arg) {
     if (p->mode == BSM_GATHER_ELEMENT) {
       memcpy(from, index, sizeof(from));
       from[p->axis] = index_at(h, index);
-    } else if (p->mode == BSM_GATHER_DEFAULT) {
+    } else if (p->mode != BSM_GATHER_ND) {
       for (int32_t i = 0; i < x->dims.rank; i++) {
         if (i == p->axis) continue;
         from[i] = index[i < p->axis ? i : i + z->dims.rank - 1];
@@ -308,11 +308,17 @@ static void compare_gather(harness *h, uint32_t isa, void *arg) {
   } while (next_index(y->dims, index));
 }
 
+/* Whether negative indices count from the end. */
+static bool wraps(int32_t mode) {
+  return mode == BSM_GATHER_DEFAULT || mode == BSM_GATHER_ND;
+}
+
 static void fill_indices(harness *h, harness_rng *r, int64_t size) {
   guarded *g = &h->data[h->step.inputs[1]];
   const bool narrow = h->tensors[h->step.inputs[1]].dtype == BSM_DTYPE_INT32;
   for (size_t i = 0; i < g->size / (narrow ? 4 : 8); i++) {
-    const int v = rng_range(r, (int)-size, (int)size - 1);
+    const int v = rng_range(r, wraps(h->params.gather.mode) ? (int)-size : 0,
+                            (int)size - 1);
     if (narrow) {
       ((int32_t *)(void *)g->data)[i] = v;
     } else {
@@ -340,7 +346,7 @@ static void test_gather(void **state) {
     do {
       d = small_dims(&r, 4, 60);
     } while (d.rank == 0);
-    p->mode = i % 3;
+    p->mode = i % 4;
     p->axis = rng_range(&r, 0, d.rank - 1);
     int64_t size = d.d[p->axis];
     if (p->mode == BSM_GATHER_ELEMENT) {
@@ -349,7 +355,7 @@ static void test_gather(void **state) {
         z.d[k] = rng_range(&r, 1, k == p->axis ? 12 : (int)d.d[k]);
       }
       out = z;
-    } else if (p->mode == BSM_GATHER_DEFAULT) {
+    } else if (p->mode != BSM_GATHER_ND) {
       z = small_dims(&r, 2, 6);
       out.rank = d.rank - 1 + z.rank;
       for (int32_t k = 0; k < out.rank; k++) {
@@ -384,11 +390,11 @@ static void test_gather(void **state) {
 }
 
 static void test_gather_out_of_range(void **state) {
-  const int64_t bad[] = {3, -4, INT64_MAX, INT64_MIN};
+  const int64_t bad[] = {3, -4, INT64_MAX, INT64_MIN, -1, -3};
   (void)state;
   suite_needs(BSM_STEP_GATHER);
-  for (int32_t mode = 0; mode < 3; mode++) {
-    for (int i = 0; i < 4; i++) {
+  for (int32_t mode = 0; mode < 4; mode++) {
+    for (int i = 0; i < (wraps(mode) ? 4 : 6); i++) {
       harness h;
       harness_init(&h, BSM_STEP_GATHER);
       h.params.gather.mode = mode;
@@ -411,7 +417,7 @@ static void test_gather_out_of_range(void **state) {
 static void test_gather_overwritten_indices(void **state) {
   (void)state;
   suite_needs(BSM_STEP_GATHER);
-  for (int32_t mode = 0; mode < 3; mode++) {
+  for (int32_t mode = 0; mode < 4; mode++) {
     harness h;
     harness_init(&h, BSM_STEP_GATHER);
     h.params.gather.mode = mode;

@@ -370,12 +370,14 @@ static bsm_status eval_gather(eval *e, const bsm_layer *layer,
     }
     return CALL(e, "aten::index.Tensor", out, T(x), bsm_iv_list(parts));
   }
-  int64_t count = bsm_tensor_numel(index);
+  const int64_t count = bsm_tensor_numel(index);
+  const bool wraps = layer->p.gather.mode == BSM_GATHER_DEFAULT;
   BSM_TRY(bsm_tensor_new(e->arena, BSM_DTYPE_INT64, (bsm_dims){1, {count}},
                          false, &flat));
   for (int64_t i = 0; i < count; i++) {
     int64_t at = bsm_tensor_get_int(index, i);
-    ((int64_t *)bsm_tensor_data(flat))[i] = at < 0 ? at + x->sizes.d[axis] : at;
+    ((int64_t *)bsm_tensor_data(flat))[i] =
+        at < 0 && wraps ? at + x->sizes.d[axis] : at;
   }
   BSM_TRY(CALL(e, "aten::index_select", &x, T(x), I(axis), T(flat)));
   return CALL(e, "aten::reshape", out, T(x), dims_list(e, out_dims(layer)));

@@ -151,6 +151,11 @@ else:
 b += 1.0
 return y""", x(3))
     method("item_out_of_range", "s = a.shape\nreturn a * float(s[2])", x(2, 3))
+    rows = x(3, 2), torch.tensor([2, 0, 1])
+    method("embedded_rows", "return torch.embedding(a, b)", *rows)
+    method("selected_rows", "return a.index_select(0, b)", *rows)
+    method("gathered_rows", "return a.gather(0, b.unsqueeze(1))", *rows)
+    method("indexed_rows", "return a[b]", *rows)
     method("first_method", "return a + 1.0", x(3))
     method("second_method", "return a * 3.0", x(3))
     method("two_inputs", "return a - 2.0 * b", x(2, 3), x(2, 3))

@@ -42,8 +42,9 @@ static bsm_status at_least_1d(bsm_op_ctx *cx, bsm_tensor **t) {
   return (*t)->sizes.rank > 0 ? BSM_OK : bsm_op_unsqueeze(cx, *t, 0, t);
 }
 
+/* `modulo`: indices are taken modulo the size. */
 static bsm_status gather(bsm_op_ctx *cx, bsm_tensor *t, int64_t wanted,
-                         bsm_tensor *index, bsm_tensor **out) {
+                         bsm_tensor *index, bool modulo, bsm_tensor **out) {
   int dim;
   const bsm_dims shape = index->sizes;
   BSM_TRY(bsm_op_wrap_dim(wanted, t->sizes.rank, &dim));
@@ -71,8 +72,10 @@ static bsm_status gather(bsm_op_ctx *cx, bsm_tensor *t, int64_t wanted,
   if (cx->meta) return BSM_OK;
   const int64_t n = bsm_tensor_numel(index);
   for (int64_t i = 0; i < n; i++) {
-    const int64_t v = bsm_tensor_get_int(index, i);
-    BSM_TRY(in_bounds(v, t->sizes.d[dim], dim));
+    const int64_t size = t->sizes.d[dim];
+    int64_t v = bsm_tensor_get_int(index, i);
+    if (modulo && size > 0) v = (v % size + size) % size;
+    BSM_TRY(in_bounds(v, size, dim));
     memcpy(element(to, i), element(t, offset_of(t, index->sizes, i, dim, v)),
            bsm_dtype_size(t->dtype));
   }
@@ -83,11 +86,12 @@ static bsm_status op_gather(OP_PARAMS) {
   (void)self;
   bsm_tensor *out;
   BSM_TRY(gather(cx, op_tensor(&args[0]), op_int(&args[1]), op_tensor(&args[2]),
-                 &out));
+                 false, &out));
   return op_return(outs, out);
 }
 
-/* take_along_dim(self, indices, dim?) */
+/* take_along_dim(self, indices, dim?). Indices along a dim are taken modulo its
+ * size, those of a flat tensor have to be within it. */
 static bsm_status op_take_along_dim(OP_PARAMS) {
   (void)self;
   bsm_tensor *t = op_tensor(&args[0]), *index = op_tensor(&args[1]), *out;
@@ -114,7 +118,7 @@ static bsm_status op_take_along_dim(OP_PARAMS) {
     BSM_TRY(bsm_op_expand(cx, t, a, &t));
     BSM_TRY(bsm_op_expand(cx, index, b, &index));
   }
-  BSM_TRY(gather(cx, t, dim, index, &out));
+  BSM_TRY(gather(cx, t, dim, index, !op_none(&args[2]), &out));
   return op_return(outs, out);
 }
 

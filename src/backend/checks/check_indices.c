@@ -22,7 +22,7 @@ static bsm_status mismatch(const bsm_plan_tensor *x, const bsm_plan_tensor *i,
 static bool gather_fits(const bsm_step_gather *p, const bsm_plan_tensor *x,
                         const bsm_plan_tensor *i, const bsm_plan_tensor *y) {
   const int32_t xr = x->dims.rank, ir = i->dims.rank, yr = y->dims.rank;
-  if (p->mode == BSM_GATHER_DEFAULT) {
+  if (p->mode == BSM_GATHER_DEFAULT || p->mode == BSM_GATHER_SELECT) {
     return p->axis >= 0 && p->axis < xr && yr == xr - 1 + ir &&
            same_run(&y->dims, 0, &x->dims, 0, p->axis) &&
            same_run(&y->dims, p->axis, &i->dims, 0, ir) &&

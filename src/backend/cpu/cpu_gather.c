@@ -17,6 +17,7 @@
 typedef struct gather {
   bsm_cpu_impl base;
   int32_t mode, axis;
+  bool wraps; /* negative indices count from the end */
   bsm_dtype index_dtype;
   int64_t element;
   /* Slices: outer x tuples x inner; operands 0: output, 1: data. */
@@ -102,6 +103,7 @@ static bsm_status prepare(const bsm_cpu_prepare *p, bsm_prepared_step *out) {
   g->base.slots = p->threads;
   g->mode = p->step->params->gather.mode;
   g->axis = p->step->params->gather.axis;
+  g->wraps = g->mode == BSM_GATHER_DEFAULT || g->mode == BSM_GATHER_ND;
   g->index_dtype = i->dtype;
   g->element = (int64_t)bsm_dtype_size(x->dtype);
   if (g->mode == BSM_GATHER_ELEMENT) {
@@ -137,8 +139,8 @@ static bsm_status bad_index(int64_t index, int64_t size) {
 }
 
 /* The place that an index names, or -1. */
-static int64_t place_of(int64_t index, int64_t size) {
-  if (index < 0) index = index < -size ? -1 : index + size;
+static int64_t place_of(const gather *g, int64_t index, int64_t size) {
+  if (index < 0) index = index < -size || !g->wraps ? -1 : index + size;
   return index < size ? index : -1;
 }
 
@@ -148,10 +150,10 @@ static int64_t places_of(const gather *g, const char *indices, int64_t offset,
                          int64_t stride, int64_t n, int64_t *place) {
   return g->index_dtype == BSM_DTYPE_INT64
              ? bsm_k_places_i64((const int64_t *)(const void *)indices + offset,
-                                stride, n, g->size[0], g->stride[0], true,
+                                stride, n, g->size[0], g->stride[0], g->wraps,
                                 place)
              : bsm_k_places_i32((const int32_t *)(const void *)indices + offset,
-                                stride, n, g->size[0], g->stride[0], true,
+                                stride, n, g->size[0], g->stride[0], g->wraps,
                                 place);
 }
 
@@ -181,7 +183,7 @@ static bsm_status check_slices(const work *w) {
       for (int64_t d = 0; d < g->tuple_length; d++) {
         const int64_t i =
             load_index(g, w->indices, offsets[k] + d * g->tuple_stride);
-        if (place_of(i, g->size[d]) < 0) return bad_index(i, g->size[d]);
+        if (place_of(g, i, g->size[d]) < 0) return bad_index(i, g->size[d]);
       }
     }
   }
@@ -200,8 +202,9 @@ static void copy_slices(const work *w, const bsm_cpu_cursor *c, int64_t tuple,
     int64_t from = c->offset[1];
     bool inside = true;
     for (int64_t d = 0; d < g->tuple_length; d++) {
-      const int64_t k = place_of(
-          load_index(g, w->indices, at[i] + d * g->tuple_stride), g->size[d]);
+      const int64_t k =
+          place_of(g, load_index(g, w->indices, at[i] + d * g->tuple_stride),
+                   g->size[d]);
       inside = inside && k >= 0;
       from += k * g->stride[d];
     }
@@ -290,7 +293,7 @@ static bsm_status check_elements(const work *w) {
     const bool bad = size == 0 || are_outside(g, w->indices, c.offset[0], n);
     for (int64_t j = 0; bad && j < n; j++) {
       const int64_t k = load_index(g, w->indices, c.offset[0] + j * stride);
-      if (place_of(k, size) < 0) return bad_index(k, size);
+      if (place_of(g, k, size) < 0) return bad_index(k, size);
     }
     bsm_cpu_advance(s, &c, n);
     i += n;

@@ -145,7 +145,7 @@ static bsm_status convert_embedding_bag(bsm_conversion_ctx *ctx,
   b.d = weight->dims.d[1];
   b.count = offsets->dims.d[0] - (last ? 1 : 0);
   BSM_CHECK(offsets->dims.d[0] > 0, "embedding_bag without offsets");
-  b.rows = bsm_emit_gather(ctx, weight, indices, BSM_GATHER_DEFAULT, 0);
+  b.rows = bsm_emit_gather(ctx, weight, indices, BSM_GATHER_SELECT, 0);
   if (!bsm_arg_is_none(args, PER_SAMPLE)) {
     bsm_itensor *by = bsm_arg_itensor_or_freeze(ctx, args, PER_SAMPLE);
     b.rows = bsm_emit_binary(ctx, b.rows, bsm_emit_unsqueeze(ctx, by, 1),

@@ -289,7 +289,8 @@ static bsm_status convert_repeats(bsm_conversion_ctx *ctx, const bsm_node *node,
                          bsm_emit_cast(ctx, run_search(ctx, &s), dtype));
 }
 
-/* Both broadcast to each other, but along the dim. */
+/* Both broadcast to each other, but along the dim, modulo whose size indices
+ * are taken. */
 static bsm_status convert_take_along_dim(bsm_conversion_ctx *ctx,
                                          const bsm_node *node,
                                          const bsm_args *args) {
@@ -311,6 +312,11 @@ static bsm_status convert_take_along_dim(bsm_conversion_ctx *ctx,
     if (!bsm_wrap_dim(ctx, bsm_arg_unwrap_to_int(args, DIM), rank, &axis)) {
       return bsm_ctx_take_error(ctx);
     }
+    both[1] = bsm_emit_binary(
+        ctx, both[1],
+        bsm_emit_int_scalar(ctx, both[1]->dtype, both[0]->dims.d[axis]),
+        BSM_ELEMENT_WISE_REMAINDER);
+    if (!both[1]) return bsm_ctx_take_error(ctx);
     bsm_dims dims[2] = {both[0]->dims, both[1]->dims};
     for (int32_t i = 0; i < rank; i++) {
       for (int k = 0; k < 2 && i != axis; k++) {

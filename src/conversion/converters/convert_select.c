@@ -281,7 +281,7 @@ static bsm_status convert_embedding(bsm_conversion_ctx *ctx,
       bsm_dtype_name(indices->dtype));
   return bsm_emit_output(
       ctx, node, 0,
-      bsm_emit_gather(ctx, weight, indices, BSM_GATHER_DEFAULT, 0));
+      bsm_emit_gather(ctx, weight, indices, BSM_GATHER_SELECT, 0));
 }
 
 static bsm_status convert_index_select(bsm_conversion_ctx *ctx,
@@ -304,7 +304,7 @@ static bsm_status convert_index_select(bsm_conversion_ctx *ctx,
   BSM_CHECK(!scalar || bsm_itensor_numel(index) == 1,
             "index_select(): Index to scalar can have only 1 value");
   if (scalar) x = bsm_emit_unsqueeze(ctx, x, 0);
-  bsm_itensor *out = bsm_emit_gather(ctx, x, index, BSM_GATHER_DEFAULT, axis);
+  bsm_itensor *out = bsm_emit_gather(ctx, x, index, BSM_GATHER_SELECT, axis);
   if (scalar) out = bsm_emit_squeeze(ctx, out, 1);
   return bsm_emit_output(ctx, node, 0, out);
 }

@@ -21,7 +21,7 @@ KERNEL(gather, bsm_cuda_gather) {
     bool good = true;
     for (i64 d = 0; d < p.tuple; d++) {
       const i64 given = load<K_I>(p.e.address[2], at[2] + d * p.tuple_stride);
-      const i64 index = given < 0 ? given + p.sizes[d] : given;
+      const i64 index = given < 0 && p.wraps ? given + p.sizes[d] : given;
       if (index < 0 || index >= p.sizes[d]) {
         fault_index(p.fault, given, p.sizes[d], -1);
         good = false;

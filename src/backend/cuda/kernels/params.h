@@ -246,6 +246,7 @@ typedef struct bsm_cuda_gather {
   bsm_cuda_fault_place fault;
   bsm_cuda_i64 tuple; /* numbers of an index, and how far apart they are */
   bsm_cuda_i64 tuple_stride;
+  bsm_cuda_i64 wraps; /* negative indices count from the end */
   bsm_cuda_i64 sizes[BSM_CUDA_MAX_LOOPS], strides[BSM_CUDA_MAX_LOOPS];
 } bsm_cuda_gather;
 

@@ -90,7 +90,10 @@ static bsm_status launches(bsm_cuda_launches *l) {
   const bsm_plan_tensor *x = bsm_cuda_input(l, 0), *i = bsm_cuda_input(l, 1);
   const bsm_plan_tensor *y = bsm_cuda_output(l, 0);
   const bool nd = p->mode == BSM_GATHER_ND;
-  bsm_cuda_gather g = {.e = {.count = 1}, .tuple = 1};
+  bsm_cuda_gather g = {
+      .e = {.count = 1},
+      .tuple = 1,
+      .wraps = p->mode == BSM_GATHER_DEFAULT || p->mode == BSM_GATHER_ND};
   if (nd) {
     g.tuple = i->dims.d[i->dims.rank - 1];
     g.tuple_stride = i->strides[i->dims.rank - 1];

@@ -60,13 +60,12 @@ void bsm_k_reverse(int64_t element, const void *from, int64_t n, void *to) {
   }
 }
 
-/* What is added to is below 0 or beyond twice the size where one is outside. */
+/* Below 0 is one of both where an index is outside. */
 bool bsm_k_are_inside(const int64_t *index, int64_t n, int64_t size) {
-  const uint64_t from = (uint64_t)size;
   uint64_t outside = 0;
   for (int64_t i = 0; i < n; i++) {
-    const uint64_t k = (uint64_t)index[i] + from;
-    outside |= k | (2 * from - 1 - k);
+    const uint64_t k = (uint64_t)index[i];
+    outside |= k | ((uint64_t)size - 1 - k);
   }
   return outside >> 63 == 0;
 }
@@ -120,8 +119,7 @@ PLACES(bsm_k_places_i32, int32_t)
     const type *x = from;                             \
     type *y = to;                                     \
     for (int64_t i = 0; i < n; i++) {                 \
-      int64_t k = index[i];                           \
-      k += (k >> 63) & size;                          \
+      const int64_t k = index[i];                     \
       y[i] = x[(uint64_t)k < (uint64_t)size ? k : 0]; \
     }                                                 \
     return;                                           \

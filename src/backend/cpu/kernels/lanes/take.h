@@ -20,11 +20,11 @@ void bsm_k_take(int64_t element, const void *from, int64_t from_stride,
 int bsm_k_direction(const int64_t *place, int64_t n);
 /* to[i] = from[-i] for i < n, of such elements. */
 void bsm_k_reverse(int64_t element, const void *from, int64_t n, void *to);
-/* Whether all indices are at least -size and less than size. */
+/* Whether all indices are at least 0 and less than size. */
 bool bsm_k_are_inside(const int64_t *index, int64_t n, int64_t size);
 /* The places that indices of an axis of `size`, not 0, name, `stride` elements
- * each; negative ones count from the end. Those outside are place 0; returns
- * how many of these there are. */
+ * each; where they wrap, negative ones count from the end. Those outside are
+ * place 0; returns how many of these there are. */
 int64_t bsm_k_places_i64(const int64_t *index, int64_t index_stride, int64_t n,
                          int64_t size, int64_t stride, int wrap,
                          int64_t *place);
@@ -32,7 +32,7 @@ int64_t bsm_k_places_i32(const int32_t *index, int64_t index_stride, int64_t n,
                          int64_t size, int64_t stride, int wrap,
                          int64_t *place);
 /* to[i] = from[index[i]] for i < n, of `size` elements, not 0, of a size that
- * bsm_k_take has. Indices are as those above. */
+ * bsm_k_take has. Indices are as those above that do not wrap. */
 void bsm_k_take_at(int64_t element, const void *from, const int64_t *index,
                    int64_t n, int64_t size, void *to);
 /* to[place[i]] = from[i * from_stride], or that much more, for i < n in their
