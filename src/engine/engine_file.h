@@ -33,7 +33,8 @@
  *   8.8  on GPUs: int8_convolution that gives float16 and bfloat16, a second
  *        output of normalization, matrix_multiply by weights of few bits
  *   8.9  steps of kind sample; deconvolutions of float16 and bfloat16 on CPUs;
- *        targets that say whether there is VNNI; gathers of mode SELECT
+ *        targets that say whether there is VNNI
+ *   8.10 gathers of mode SELECT
  *
  * The rest of the header is covered by its redundancy: every field is checked
  * against the file. A description is a plain sequence of integers, doubles and
@@ -46,7 +47,7 @@
 #include "engine/plan.h"
 
 #define BSM_ENGINE_FORMAT_MAJOR 8u
-#define BSM_ENGINE_FORMAT_MINOR 9u
+#define BSM_ENGINE_FORMAT_MINOR 10u
 #define BSM_ENGINE_FORMAT_VERSION \
   (BSM_ENGINE_FORMAT_MAJOR << 16 | BSM_ENGINE_FORMAT_MINOR)
 
