@@ -116,7 +116,7 @@ def signed(data):
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "engine")
     os.makedirs(folder, exist_ok=True)
-    for minor in range(10):
+    for minor in range(11):
         body = description(minor)
         weights = (64 + len(body) + 63) // 64 * 64
         header = (b"BSMENGIN" + u32(8 << 16 | minor, 0x01020304) +

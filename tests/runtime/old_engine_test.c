@@ -61,6 +61,8 @@ static void test_every_version(void **state) {
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_8_signed.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_9.bsm");
   load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_9_signed.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_10.bsm");
+  load_and_run(BSM_TEST_DATA_DIR "/engine/softmax_8_10_signed.bsm");
 }
 
 int main(void) {

@@ -225,9 +225,9 @@ static void test_signature_of_openssl(void **state) {
   uint8_t sevens[32], key[1][32];
   memset(sevens, 7, sizeof(sevens));
   check(bsm_secret_key_public(sevens, key[0]));
-  const char *theirs = BSM_TEST_DATA_DIR "/engine/softmax_8_9_signed.bsm";
+  const char *theirs = BSM_TEST_DATA_DIR "/engine/softmax_8_10_signed.bsm";
   check(bsm_engine_verify(theirs, (const uint8_t(*)[32])key, 1, NULL));
-  check(bsm_engine_sign(BSM_TEST_DATA_DIR "/engine/softmax_8_9.bsm", sevens,
+  check(bsm_engine_sign(BSM_TEST_DATA_DIR "/engine/softmax_8_10.bsm", sevens,
                         scratch("ours").text));
   bytes ours = read_file("ours");
   bsm_file_map map;
