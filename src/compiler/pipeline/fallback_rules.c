@@ -97,6 +97,8 @@ static bsm_status unknown_op(const bsm_fallback_rules *rules, const char *given,
   for (size_t i = 0; !count && i < bsm_aten_library_count(rules->aten); i++) {
     bsm_str name = bsm_aten_name(bsm_aten_library_at(rules->aten, i), &room);
     name.len = strcspn(name.data, ".(");
+    name.data = bsm_arena_strndup(rules->arena, name.data, name.len);
+    BSM_TRY_ALLOC(name.data); /* room has the next one soon */
     bsm_near_names_offer(&near, name);
   }
   const char *text = bsm_near_names_text(&near, rules->arena);
