@@ -10,7 +10,7 @@
 
 typedef struct red_params {
   double p;        /* norms; the correction of a variance */
-  bsm_dtype dtype; /* of the input */
+  bsm_dtype dtype; /* of the input; of the result, for sums and means */
 } red_params;
 
 typedef double (*red_f64)(const double *x, size_t n, const red_params *p);
@@ -39,10 +39,12 @@ static double f_nansum(const double *x, size_t n, const red_params *p) {
 static double f_mean(const double *x, size_t n, const red_params *p) {
   return f_sum(x, n, p) / (double)n;
 }
+/* Both the sum and the count are of the dtype before they are divided. */
 static double f_nanmean(const double *x, size_t n, const red_params *p) {
-  size_t count = 0;
-  for (size_t i = 0; i < n; i++) count += isnan(x[i]) ? 0u : 1u;
-  return f_nansum(x, n, p) / (double)count;
+  double both[2] = {f_nansum(x, n, p), 0.0};
+  for (size_t i = 0; i < n; i++) both[1] += isnan(x[i]) ? 0.0 : 1.0;
+  bsm_round_f64(p->dtype, 2, both);
+  return both[0] / both[1];
 }
 static double f_prod(const double *x, size_t n, const red_params *p) {
   double s = 1.0;
@@ -287,8 +289,9 @@ static bsm_status sum_like(bsm_op_ctx *cx, int32_t variant, bsm_tensor *t,
                 : reduce_parts(cx, t, mask, keepdim, f[variant], &out));
     return op_return(outs, out);
   }
-  BSM_TRY(
-      reduce(cx, t, mask, keepdim, result, f[variant], i[variant], NULL, &out));
+  const red_params params = {.dtype = result};
+  BSM_TRY(reduce(cx, t, mask, keepdim, result, f[variant], i[variant], &params,
+                 &out));
   return op_return(outs, out);
 }
 

@@ -476,7 +476,8 @@ static bsm_status convert_nansum(bsm_conversion_ctx *ctx, const bsm_node *node,
                       bsm_arg_unwrap_to_bool(args, KEEPDIM)));
 }
 
-/* nanmean: of what is no NaN; of nothing it is one. */
+/* nanmean: of what is no NaN; of nothing it is one. Both the sum and the count
+ * are of the dtype before they are divided. */
 static bsm_status convert_nanmean(bsm_conversion_ctx *ctx, const bsm_node *node,
                                   const bsm_args *args) {
   enum { SELF, DIM, KEEPDIM, DTYPE };
@@ -500,8 +501,10 @@ static bsm_status convert_nanmean(bsm_conversion_ctx *ctx, const bsm_node *node,
   bsm_itensor *count = bsm_emit_reduce(
       ctx, bsm_emit_select(ctx, none, zero, bsm_emit_scalar(ctx, x->dtype, 1)),
       BSM_REDUCE_SUM, axes, keep);
-  bsm_itensor *out = bsm_emit_binary(ctx, sum, count, BSM_ELEMENT_WISE_DIV);
-  return bsm_emit_output(ctx, node, 0, bsm_emit_cast(ctx, out, dtype));
+  bsm_itensor *out =
+      bsm_emit_binary(ctx, bsm_emit_cast(ctx, sum, dtype),
+                      bsm_emit_cast(ctx, count, dtype), BSM_ELEMENT_WISE_DIV);
+  return bsm_emit_output(ctx, node, 0, out);
 }
 
 static bsm_status convert_count_nonzero(bsm_conversion_ctx *ctx,

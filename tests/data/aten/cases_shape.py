@@ -165,6 +165,11 @@ def reductions(m):
     for d in ([0], [1], None):
         case("aten::nansum", torch.tensor([[1.0, float("nan")], [2, 3]]), d)
         case("aten::nanmean", torch.tensor([[1.0, float("nan")], [2, 3]]), d)
+    # The sum takes the dtype before it is divided: that of the last is infinite.
+    many = torch.arange(400.0).reshape(2, 200) / 7 + 10
+    many[:, 3] = float("nan")
+    for t in (many.to(f2), many.to(bf), (many * 100).to(f2)):
+        case("aten::nanmean", t, [1])
     for t in tests:
         case("aten::count_nonzero", t)
         case("aten::count_nonzero", t, 0)
