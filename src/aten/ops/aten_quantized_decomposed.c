@@ -303,6 +303,13 @@ static double in_float(double x) {
   return (double)(float)x;
 }
 
+/* What is computed in float, and rounded to the dtype of a tensor. */
+static double rounded_as(const bsm_tensor *t, double x) {
+  x = in_float(x);
+  bsm_round_f64(t->dtype, 1, &x);
+  return x;
+}
+
 /* choose_qparams(input, quant_min, quant_max, eps, dtype); symmetric */
 static bsm_status op_choose(OP_PARAMS) {
   bsm_tensor *x = op_tensor(&args[0]), *scale, *zero;
@@ -328,10 +335,10 @@ static bsm_status op_choose(OP_PARAMS) {
     most = fmax(most, values[i]);
   }
   if (self->variant) {
-    s = fmax(in_float(fmax(-least, most) / ((high - low) / 2.0)), eps);
+    s = fmax(rounded_as(x, fmax(-least, most) / ((high - low) / 2.0)), eps);
     z = unsigned_type ? 128.0 : 0.0;
   } else {
-    s = fmax(in_float(in_float(most - least) / (high - low)), eps);
+    s = fmax(rounded_as(x, rounded_as(x, most - least) / (high - low)), eps);
     z = low - nearbyint(in_float(least / s));
     z = fmin(fmax(z, low), high);
   }

@@ -206,6 +206,12 @@ static bsm_itensor *extreme(bsm_conversion_ctx *ctx, bsm_itensor *x,
                          operation);
 }
 
+/* Floats as numbers of a dtype that has fewer bits. */
+static bsm_itensor *rounded_as(bsm_conversion_ctx *ctx, bsm_dtype dtype,
+                               bsm_itensor *x) {
+  return bsm_emit_cast(ctx, bsm_emit_cast(ctx, x, dtype), BSM_DTYPE_FLOAT);
+}
+
 /* The zero point that makes the least number `low`. */
 static bsm_itensor *zero_for(bsm_conversion_ctx *ctx, bsm_itensor *least,
                              bsm_itensor *scale, double low, double high) {
@@ -243,6 +249,7 @@ static bsm_status convert_choose(bsm_conversion_ctx *ctx, const bsm_node *node,
   int64_t count;
   BSM_CHECK(!bsm_dims_numel(x->dims, &count) || count > 0,
             "a scale for no elements");
+  const bsm_dtype own = x->dtype;
   x = bsm_emit_cast(ctx, x, f32);
   bsm_itensor *least = extreme(ctx, x, BSM_REDUCE_MIN, BSM_ELEMENT_WISE_MIN);
   bsm_itensor *most = extreme(ctx, x, BSM_REDUCE_MAX, BSM_ELEMENT_WISE_MAX);
@@ -250,10 +257,12 @@ static bsm_status convert_choose(bsm_conversion_ctx *ctx, const bsm_node *node,
       symmetric
           ? bsm_emit_binary(ctx, bsm_emit_unary(ctx, least, BSM_UNARY_NEG),
                             most, BSM_ELEMENT_WISE_MAX)
-          : bsm_emit_binary(ctx, most, least, BSM_ELEMENT_WISE_SUB);
+          : rounded_as(ctx, own,
+                       bsm_emit_binary(ctx, most, least, BSM_ELEMENT_WISE_SUB));
   const double steps = symmetric ? (high - low) / 2 : high - low;
   bsm_itensor *scale = bsm_emit_binary(
       ctx, range, bsm_emit_scalar(ctx, f32, steps), BSM_ELEMENT_WISE_DIV);
+  scale = rounded_as(ctx, own, scale);
   scale = bsm_emit_binary(ctx, scale, bsm_emit_scalar(ctx, f32, eps),
                           BSM_ELEMENT_WISE_MAX);
   const bool positive =

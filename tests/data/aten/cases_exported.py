@@ -210,10 +210,11 @@ def quantization(m):
               torch.zeros(2, 2), rand((2, 3, 4)).to(m.bf)):
         for dtype, low, high in ((m.i1, -128, 127), (m.u1, 0, 255),
                                  (m.i1, 5, 5)):
-            if x.dtype == m.f4:
-                case(q + "choose_qparams.tensor", x, low, high, 1e-7, dtype)
-                case(q + "choose_qparams_symmetric.tensor", x, low, high, 1e-7,
-                     dtype)
+            case(q + "choose_qparams.tensor", x, low, high, 1e-7, dtype)
+            case(q + "choose_qparams_symmetric.tensor", x, low, high, 1e-7,
+                 dtype)
+            case(q + "choose_qparams.tensor", x.to(m.f2), low, high, 1e-7,
+                 dtype)
             case(q + "choose_qparams_per_token", x, dtype)
             case(q + "choose_qparams_per_token_asymmetric", x, dtype)
             case(q + "_choose_qparams_per_token_asymmetric_impl", x, dtype)
