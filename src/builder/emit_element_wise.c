@@ -88,14 +88,6 @@ static bsm_status fill_program(const bsm_layer *layer,
   return BSM_OK;
 }
 
-/* Whether no elements overlap: nothing is broadcast. */
-static bool is_plain(const bsm_layout *layout) {
-  for (int32_t i = 0; i < layout->dims.rank; i++) {
-    if (layout->dims.d[i] > 1 && layout->strides[i] == 0) return false;
-  }
-  return true;
-}
-
 /* Whether input i has as many elements as the output. */
 static bool is_full(const bsm_emitter *e, const bsm_layer *layer, size_t i) {
   const bsm_itensor *y = layer->outputs.items[0];
@@ -105,7 +97,7 @@ static bool is_full(const bsm_emitter *e, const bsm_layer *layer, size_t i) {
   bsm_layout same = *in;
   same.dims = y->dims;
   return in->dims.rank == y->dims.rank && bsm_layout_equal(in, &same) &&
-         is_plain(in);
+         !bsm_layout_is_broadcast(in);
 }
 
 /* The order in memory of most inputs that have the output's dims; of several

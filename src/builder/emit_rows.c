@@ -29,8 +29,8 @@ static bsm_status emit_simple(bsm_emitter *e, const bsm_layer *layer,
 /* Softmax works along contiguous rows, or across adjacent columns. */
 static bool softmax_takes(const bsm_layout *in) {
   bool side_by_side = false;
+  if (bsm_layout_is_broadcast(in)) return false;
   for (int32_t i = 0; i < in->dims.rank; i++) {
-    if (in->dims.d[i] > 1 && in->strides[i] == 0) return false;
     side_by_side =
         side_by_side || (in->strides[i] == 1 && in->dims.d[i] >= MIN_LENGTH);
   }
@@ -200,9 +200,7 @@ static bsm_status gathered(bsm_emitter *e, const bsm_itensor *t,
                            uint32_t *out) {
   *out = bsm_build_value(e, t);
   const bsm_layout *layout = &bsm_build_tensor_at(e, *out)->layout;
-  for (int32_t i = 0; i < layout->dims.rank; i++) {
-    if (layout->strides[i] == 0 && layout->dims.d[i] > 1) return BSM_OK;
-  }
+  if (bsm_layout_is_broadcast(layout)) return BSM_OK;
   return bsm_build_as_contiguous(e, t, out);
 }
 

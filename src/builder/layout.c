@@ -76,6 +76,13 @@ bool bsm_layout_is_dense(const bsm_layout *layout) {
   return true;
 }
 
+bool bsm_layout_is_broadcast(const bsm_layout *layout) {
+  for (int32_t i = 0; i < layout->dims.rank; i++) {
+    if (layout->dims.d[i] > 1 && layout->strides[i] == 0) return true;
+  }
+  return false;
+}
+
 bool bsm_layout_equal(const bsm_layout *a, const bsm_layout *b) {
   if (a->dims.rank != b->dims.rank) return false;
   for (int32_t i = 0; i < a->dims.rank; i++) {

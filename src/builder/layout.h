@@ -26,6 +26,8 @@ bool bsm_layout_is_contiguous(const bsm_layout *layout);
 bool bsm_layout_has_channels_inner(const bsm_layout *layout);
 /* Whether it is a permutation of a contiguous layout: no gaps, no broadcast. */
 bool bsm_layout_is_dense(const bsm_layout *layout);
+/* Whether elements of a dimension are one and the same. */
+bool bsm_layout_is_broadcast(const bsm_layout *layout);
 bool bsm_layout_equal(const bsm_layout *a, const bsm_layout *b);
 
 /* Dimension i of the result is dimension perm.d[i]. */
